@@ -1,0 +1,43 @@
+# Everything here makes its own .venv and installs what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: check test unit quickstart bench format clean
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+check: $(STAMP)  ## quick checks, without Spark
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests/unit
+
+unit: $(STAMP)
+	$(BIN)/pytest tests/unit
+
+test: check java  ## everything, as CI runs it
+	$(BIN)/pytest tests/spark tests/interop
+
+quickstart: $(STAMP) java  ## a first lake, in the folder quickstart/
+	$(BIN)/python -m integration_project.quickstart
+
+bench: $(STAMP) java
+	$(BIN)/python -m benchmarks
+
+.PHONY: java
+java: $(STAMP)
+	@$(BIN)/python -m dbt.adapters.ducklake.spark.java
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) quickstart .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,335 @@
+"""Open or create a lake, and read and write its catalog."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from random import uniform
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from . import tables as t
+from .databases import Database, parse_catalog
+from .errors import CatalogError, NotFoundError, ReadOnlyError
+from .options import Options
+from .paths import as_folder, same_folder
+
+T = TypeVar("T")
+
+FORMAT_VERSION = "1.0"
+_OPENING_TRIES = 4
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How often and how patiently a commit is tried again: the reference's settings and defaults."""
+
+    max_count: int = 10
+    wait_ms: float = 100
+    backoff: float = 1.5
+
+    def wait(self, attempt: int) -> None:
+        time.sleep(self.wait_ms / 1000 * self.backoff**attempt * uniform(0.5, 1.0))
+
+
+@dataclass(frozen=True)
+class SnapshotInfo:
+    """A row of `ducklake_snapshot`."""
+
+    id: int
+    time: datetime.datetime
+    schema_version: int
+    next_catalog_id: int
+    next_file_id: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A snapshot as its row in `ducklake_snapshot_changes` tells of it."""
+
+    snapshot_id: int
+    changes_made: str
+    author: str | None
+    message: str | None
+    extra_info: str | None
+
+
+def _info(row: Any) -> SnapshotInfo:
+    return SnapshotInfo(*row)
+
+
+class Catalog:
+    """A lake's catalog in its database; safe to share between threads."""
+
+    def __init__(
+        self,
+        database: Database,
+        engine: sa.Engine,
+        *,
+        data_path: str,
+        metadata_schema: str | None,
+        read_only: bool,
+        retry: Retry,
+    ) -> None:
+        self.database = database
+        self.data_path = data_path
+        self.metadata_schema = metadata_schema
+        self.read_only = read_only
+        self.retry = retry
+        self._engine = engine
+
+    @classmethod
+    def open(
+        cls,
+        catalog: str,
+        data_path: str | None = None,
+        *,
+        metadata_schema: str | None = None,
+        read_only: bool = False,
+        create_if_not_exists: bool = True,
+        override_data_path: bool = False,
+        retry: Retry | None = None,
+    ) -> Catalog:
+        """The lake at `catalog`; created there if there is none and that is allowed."""
+        database = parse_catalog(catalog)
+        if metadata_schema and not database.has_schemas:
+            raise CatalogError(
+                f"metadata_schema {metadata_schema!r} is given, but a {database.name} database has no schemas;"
+                " leave it out"
+            )
+        retry = retry or Retry()
+        engine = database.engine()
+        if metadata_schema:
+            engine = engine.execution_options(schema_translate_map={None: metadata_schema})
+        create = create_if_not_exists and not read_only
+        if not create and not database.exists():
+            raise _missing(database, read_only)
+        stored = _reach(database, retry, lambda: _stored(engine, database, metadata_schema))
+        if stored is None:
+            if not create:
+                raise _missing(database, read_only)
+            data_path = data_path or database.default_data_path
+            if not data_path:
+                raise CatalogError(
+                    f"there is no lake in {database.location} yet, and data_path is not given:"
+                    " say where its data files shall be, and it is created"
+                )
+            stored = _create(engine, database, metadata_schema, as_folder(data_path))
+        _check(stored, database)
+        stored_path = stored["data_path"]
+        if data_path and not same_folder(data_path, stored_path) and not override_data_path:
+            raise CatalogError(
+                f"data_path is {data_path!r}, but the lake in {database.location} keeps its data in"
+                f" {stored_path!r}; leave data_path out to use the lake as it is"
+            )
+        return cls(
+            database,
+            engine,
+            data_path=as_folder(data_path) if data_path and override_data_path else stored_path,
+            metadata_schema=metadata_schema,
+            read_only=read_only,
+            retry=retry,
+        )
+
+    def __repr__(self) -> str:
+        return f"Catalog({self.database.location!r}, data_path={self.data_path!r})"
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """A short transaction for reading, in which all queries see one state of the catalog."""
+        with self.database.transaction(self._engine, write=False) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """A short transaction for one commit."""
+        if self.read_only:
+            raise ReadOnlyError(
+                f"the lake in {self.database.location} is opened read-only; set read_only: false to change it"
+            )
+        with self.database.transaction(self._engine, write=True) as connection:
+            yield connection
+
+    def options(self, connection: sa.Connection) -> Options:
+        rows = connection.execute(sa.select(t.ducklake_metadata)).all()
+        return Options.from_rows((r.scope, r.scope_id, r.key, r.value) for r in rows)
+
+    def latest(self, connection: sa.Connection) -> SnapshotInfo:
+        newest = sa.select(sa.func.max(t.snapshot.c.snapshot_id)).scalar_subquery()
+        row = connection.execute(sa.select(t.snapshot).where(t.snapshot.c.snapshot_id == newest)).one()
+        return _info(row)
+
+    def at_version(self, connection: sa.Connection, version: int) -> SnapshotInfo:
+        row = connection.execute(sa.select(t.snapshot).where(t.snapshot.c.snapshot_id == version)).first()
+        if row is not None:
+            return _info(row)
+        ids = t.snapshot.c.snapshot_id
+        below = connection.scalar(sa.select(sa.func.max(ids)).where(ids < version))
+        above = connection.scalar(sa.select(sa.func.min(ids)).where(ids > version))
+        near = " and ".join(str(n) for n in (below, above) if n is not None)
+        why = "it was expired" if above is not None and below is not None else "the lake never had it"
+        if above is not None and below is None:
+            why = "it was expired, or never was"
+        raise NotFoundError(f"there is no snapshot {version}: {why}; the nearest there are: {near}")
+
+    def at_timestamp(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
+        """The last snapshot that was there at that moment."""
+        for row in self._by_time(connection, moment):
+            return row
+        first = connection.execute(sa.select(t.snapshot).order_by(t.snapshot.c.snapshot_id).limit(1)).one()
+        raise NotFoundError(
+            f"there is no snapshot at {moment.isoformat()}: the lake's first is {first.snapshot_id}"
+            f" of {first.snapshot_time.isoformat()}"
+        )
+
+    def _by_time(self, connection: sa.Connection, moment: datetime.datetime) -> Iterator[SnapshotInfo]:
+        # SQLite keeps times as text, whose order is that of time only while all have one offset and
+        # the same digits: the comparison in Python is right on every database.
+        before = [
+            _info(row)
+            for row in connection.execute(sa.select(t.snapshot).order_by(t.snapshot.c.snapshot_id.desc()))
+            if row.snapshot_time <= moment
+        ]
+        if before:
+            yield max(before, key=lambda s: (s.time, s.id))
+
+    def commits_after(self, connection: sa.Connection, snapshot_id: int) -> list[Commit]:
+        changes = t.snapshot_changes
+        query = sa.select(changes).where(changes.c.snapshot_id > snapshot_id).order_by(changes.c.snapshot_id)
+        return [
+            Commit(r.snapshot_id, r.changes_made or "", r.author, r.commit_message, r.commit_extra_info)
+            for r in connection.execute(query)
+        ]
+
+    def has_table(self, connection: sa.Connection, name: str) -> bool:
+        return sa.inspect(connection).has_table(name, schema=self.metadata_schema)
+
+
+def _missing(database: Database, read_only: bool) -> CatalogError:
+    reason = "the lake is opened read-only" if read_only else "create_if_not_exists is false"
+    return CatalogError(
+        f"there is no lake in {database.location}, and none is created because {reason};"
+        " check the catalog string, or let it be created once"
+    )
+
+
+def _reach(database: Database, retry: Retry, ask: Callable[[], T]) -> T:
+    """The answer of the catalog database, asked a few times if it does not answer at once."""
+    begun = time.monotonic()
+    for attempt in range(_OPENING_TRIES):
+        try:
+            return ask()
+        except sa.exc.DBAPIError as error:
+            if not database.is_unreachable(error):
+                raise CatalogError(f"the catalog in {database.location} can not be read: {error.orig}") from error
+            if attempt == _OPENING_TRIES - 1:
+                seconds = time.monotonic() - begun
+                raise CatalogError(
+                    f"the catalog database {database.location} does not answer ({_OPENING_TRIES} tries in"
+                    f" {seconds:.1f} s): {_first_line(error)}"
+                ) from error
+            retry.wait(attempt)
+    raise AssertionError("unreachable")
+
+
+def _first_line(error: sa.exc.DBAPIError) -> str:
+    return next((line.strip() for line in str(error.orig).splitlines() if line.strip()), "no reason given")
+
+
+def _stored(engine: sa.Engine, database: Database, schema: str | None) -> dict[str, str] | None:
+    """The lake's global settings; None where the database holds no lake."""
+    if not database.exists():
+        return None
+    with database.transaction(engine, write=False) as connection:
+        if not sa.inspect(connection).has_table(t.ducklake_metadata.name, schema=schema):
+            return None
+        pairs = connection.execute(sa.select(t.ducklake_metadata.c.key, t.ducklake_metadata.c.value)).all()
+        scoped = {c["name"] for c in sa.inspect(connection).get_columns(t.ducklake_metadata.name, schema=schema)}
+        if "scope" in scoped:
+            pairs = connection.execute(
+                sa.select(t.ducklake_metadata.c.key, t.ducklake_metadata.c.value).where(
+                    t.ducklake_metadata.c.scope.is_(None)
+                )
+            ).all()
+    return {str(key): str(value) for key, value in pairs}
+
+
+def _check(stored: dict[str, str], database: Database) -> None:
+    version = stored.get("version", "unknown")
+    if version != FORMAT_VERSION:
+        raise CatalogError(
+            f"the lake in {database.location} has format version {version}, and this package works with"
+            f" version {FORMAT_VERSION}; attach it once with DuckDB's ducklake extension and AUTOMATIC_MIGRATION"
+            " to bring an older lake up to date, or install a newer dbt-ducklake for a newer one"
+        )
+    if stored.get("encrypted", "false").lower() == "true":
+        raise CatalogError(
+            f"the lake in {database.location} is encrypted, and Spark's Parquet reader can not be given a key"
+            " for each file; use it with DuckDB, or copy it into a lake without ENCRYPTED"
+        )
+
+
+def _create(engine: sa.Engine, database: Database, schema: str | None, data_path: str) -> dict[str, str]:
+    """A new lake: the tables, the schema `main`, and snapshot 0."""
+
+    try:
+        creator = f"dbt-ducklake {version('dbt-ducklake')}"
+    except PackageNotFoundError:
+        creator = "dbt-ducklake"
+    settings = {
+        "version": FORMAT_VERSION,
+        "created_by": creator,
+        "data_path": data_path,
+        "encrypted": "false",
+    }
+    if database.name in ("sqlite", "duckdb"):
+        os.makedirs(os.path.dirname(os.path.abspath(database.url.database or "")), exist_ok=True)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    try:
+        with database.transaction(engine, write=True) as connection:
+            if schema:
+                connection.execute(sa.schema.CreateSchema(schema, if_not_exists=True))
+            t.metadata.create_all(connection, checkfirst=False)
+            connection.execute(
+                t.ducklake_metadata.insert(),
+                [{"key": key, "value": value} for key, value in settings.items()],
+            )
+            connection.execute(
+                t.snapshot.insert(),
+                {
+                    "snapshot_id": 0,
+                    "snapshot_time": now,
+                    "schema_version": 0,
+                    "next_catalog_id": 1,
+                    "next_file_id": 0,
+                },
+            )
+            connection.execute(t.snapshot_changes.insert(), {"snapshot_id": 0, "changes_made": 'created_schema:"main"'})
+            connection.execute(
+                t.schema.insert(),
+                {
+                    "schema_id": 0,
+                    "schema_uuid": str(uuid.uuid4()),
+                    "begin_snapshot": 0,
+                    "schema_name": "main",
+                    "path": "main/",
+                    "path_is_relative": True,
+                },
+            )
+    except sa.exc.DBAPIError as error:
+        # Two processes may create the lake at once: the second one finds it there.
+        found = _stored(engine, database, schema)
+        if found is None or "data_path" not in found:
+            raise CatalogError(f"no lake can be created in {database.location}: {_first_line(error)}") from error
+        return found
+    return settings

@@ -1,0 +1,363 @@
+"""What differs between the databases that can hold a catalog: one class each, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.pool import NullPool
+
+from .errors import CatalogError
+from .types import Column, decimal_parts
+
+SECRET_WORDS = frozenset({"password", "passwd", "sslpassword", "passfile", "pwd"})
+
+_WORD = re.compile(r"\s*([A-Za-z_]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s\\]|\\.)*))")
+
+
+def parse_words(text: str) -> dict[str, str]:
+    """The `key=value` words of a connection string, quoted as libpq does."""
+    words: dict[str, str] = {}
+    position = 0
+    while position < len(text.rstrip()):
+        match = _WORD.match(text, position)
+        if not match:
+            raise CatalogError(
+                "the catalog's connection string is not made of key=value words"
+                f" (it goes wrong at character {position + 1})"
+            )
+        value = match[2] if match[2] is not None else match[3]
+        words[match[1].lower()] = re.sub(r"\\(.)", r"\1", value)
+        position = match.end()
+    return words
+
+
+@dataclass(frozen=True)
+class Database:
+    """A catalog database: how to reach it, and how it does what the others do otherwise."""
+
+    location: str
+    """Where it is, in words that may be shown: never with a secret."""
+    url: sa.URL = field(repr=False)
+    connect_args: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    name = ""
+    driver = ""
+    extra = ""
+    """The optional part of this package that brings the driver."""
+    default_data_path: str | None = None
+    has_schemas = False
+    transactional_ddl = True
+    supports_inlining = True
+    read_isolation: str | None = None
+
+    def engine(self) -> sa.Engine:
+        try:
+            engine = sa.create_engine(self.url, connect_args=dict(self.connect_args), **self._engine_options())
+        except (ImportError, sa.exc.NoSuchModuleError) as error:
+            raise CatalogError(
+                f"a {self.name} catalog needs the Python package {self.driver}, which is not installed:"
+                f" pip install 'dbt-ducklake[{self.extra}]'"
+            ) from error
+        return engine
+
+    def _engine_options(self) -> dict[str, Any]:
+        return {"pool_pre_ping": True}
+
+    def exists(self) -> bool:
+        """Whether there is a database to connect to; servers say so when asked."""
+        return True
+
+    @contextmanager
+    def transaction(self, engine: sa.Engine, write: bool) -> Iterator[sa.Connection]:
+        """A transaction in which every query sees the same catalog."""
+        options: dict[str, Any] = {"lake_write": write}
+        if self.read_isolation:
+            options["isolation_level"] = self.read_isolation
+        with engine.connect().execution_options(**options) as connection, connection.begin():
+            yield connection
+
+    def is_race(self, error: sa.exc.DBAPIError) -> bool:
+        """Whether another writer came first, so that a commit may be tried again."""
+        return isinstance(error, sa.exc.IntegrityError)
+
+    def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
+        return isinstance(error, sa.exc.OperationalError)
+
+    def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        connection.execute(table.insert(), list(rows))
+
+    def inlined_type(self, column: Column) -> str:
+        """The type that a column has in a table of inlined rows."""
+        raise NotImplementedError
+
+    def readable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
+        """The column of inlined rows in a form whose text `inlined.decode` knows."""
+        return column
+
+    def quote(self, identifier: str) -> str:
+        return '"' + identifier.replace('"', '""') + '"'
+
+
+class Sqlite(Database):
+    name = "sqlite"
+
+    def _engine_options(self) -> dict[str, Any]:
+        # A connection costs nothing here, and one that is kept would keep a deleted file alive.
+        return {"poolclass": NullPool}
+
+    def engine(self) -> sa.Engine:
+        engine = super().engine()
+
+        @sa.event.listens_for(engine, "connect")
+        def _(connection: Any, record: Any) -> None:
+            connection.isolation_level = None  # the driver's own idea of when to begin is in the way
+
+        @sa.event.listens_for(engine, "begin")
+        def _(connection: sa.Connection) -> None:
+            write = connection.get_execution_options().get("lake_write")
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+        return engine
+
+    def exists(self) -> bool:
+        import os
+
+        return os.path.exists(self.url.database or "")
+
+    def is_race(self, error: sa.exc.DBAPIError) -> bool:
+        return super().is_race(error) or "locked" in str(error.orig)
+
+    def inlined_type(self, column: Column) -> str:
+        if column.type == "boolean" or column.type in _SMALL_INTEGERS:
+            return "BIGINT"
+        return "BLOB" if column.type == "blob" else "VARCHAR"
+
+
+class Postgres(Database):
+    name = "postgres"
+    driver = "psycopg"
+    extra = "postgres"
+    has_schemas = True
+    read_isolation = "REPEATABLE READ"
+
+    def is_race(self, error: sa.exc.DBAPIError) -> bool:
+        # unique violation, serialization failure, deadlock
+        return getattr(error.orig, "sqlstate", None) in ("23505", "40001", "40P01")
+
+    def inlined_type(self, column: Column) -> str:
+        if decimal := decimal_parts(column.type):
+            return f"DECIMAL({decimal[0]},{decimal[1]})"
+        return {
+            "boolean": "BOOLEAN",
+            "int8": "SMALLINT",
+            "int16": "SMALLINT",
+            "int32": "INTEGER",
+            "int64": "BIGINT",
+            "uint8": "INTEGER",
+            "uint16": "INTEGER",
+            "uint32": "BIGINT",
+            "float32": "REAL",
+            "float64": "DOUBLE PRECISION",
+            "varchar": "BYTEA",
+            "json": "BYTEA",
+            "blob": "BYTEA",
+            "time": "TIME",
+            "timetz": "TIME WITH TIME ZONE",
+            "interval": "INTERVAL",
+            "uuid": "UUID",
+        }.get(column.type, "VARCHAR")
+
+    def readable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
+        if type_ in ("time", "timetz", "interval", "uuid"):
+            return sa.cast(column, sa.String())
+        return column
+
+
+class DuckDB(Database):
+    name = "duckdb"
+    driver = "duckdb-engine"
+    extra = "duckdb"
+    has_schemas = True
+
+    def _engine_options(self) -> dict[str, Any]:
+        # A connection that stays open would lock the file for every other process.
+        return {"poolclass": NullPool}
+
+    def exists(self) -> bool:
+        import os
+
+        return os.path.exists(self.url.database or "")
+
+    def is_race(self, error: sa.exc.DBAPIError) -> bool:
+        return super().is_race(error) or any(
+            sign in str(error.orig) for sign in ("Transaction conflict", "Conflict on", "write-write conflict")
+        )
+
+    def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        if len(rows) < 50:
+            super().insert(connection, table, rows)
+            return
+        # Row by row is slow in a column store: hand over one Arrow table.
+        import pyarrow as pa
+
+        columns = list(rows[0])
+        driver: Any = connection.connection.driver_connection
+        driver.register("lake_rows", pa.table({c: [row[c] for row in rows] for c in columns}))
+        target = sa.insert(table).from_select(
+            [table.c[c] for c in columns],
+            sa.select(*(sa.cast(sa.column(c), table.c[c].type) for c in columns)).select_from(sa.table("lake_rows")),
+        )
+        try:
+            connection.execute(target)
+        finally:
+            driver.unregister("lake_rows")
+
+    def inlined_type(self, column: Column) -> str:
+        if column.type == "struct":
+            fields = ", ".join(f"{self.quote(c.name)} {self.inlined_type(c)}" for c in column.children)
+            return f"STRUCT({fields})"
+        if column.type == "list":
+            return f"{self.inlined_type(column.children[0])}[]"
+        if column.type == "map":
+            key, value = column.children
+            return f"MAP({self.inlined_type(key)}, {self.inlined_type(value)})"
+        if decimal := decimal_parts(column.type):
+            return f"DECIMAL({decimal[0]},{decimal[1]})"
+        return _DUCKDB_TYPES[column.type]
+
+    def readable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
+        native = type_ in ("boolean", "varchar", "json", "blob", *_SMALL_INTEGERS)
+        return column if native else sa.cast(column, sa.String())
+
+
+class MySQL(Database):
+    name = "mysql"
+    driver = "pymysql"
+    extra = "mysql"
+    transactional_ddl = False
+    supports_inlining = False
+
+    def is_race(self, error: sa.exc.DBAPIError) -> bool:
+        # duplicate key, lock wait timeout, deadlock
+        code = error.orig.args[0] if error.orig and error.orig.args else None
+        return code in (1062, 1205, 1213, 1020)
+
+    def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
+        return super().is_unreachable(error) and not self.is_race(error)
+
+    def quote(self, identifier: str) -> str:
+        return "`" + identifier.replace("`", "``") + "`"
+
+
+_SMALL_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+
+_DUCKDB_TYPES = {
+    "boolean": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "int128": "HUGEINT",
+    "uint8": "UTINYINT",
+    "uint16": "USMALLINT",
+    "uint32": "UINTEGER",
+    "uint64": "UBIGINT",
+    "uint128": "UHUGEINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "time": "TIME",
+    "time_ns": "TIME_NS",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "timestamp_us": "TIMESTAMP",
+    "timestamp_ms": "TIMESTAMP_MS",
+    "timestamp_ns": "TIMESTAMP_NS",
+    "timestamp_s": "TIMESTAMP_S",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
+    "timetz": "TIME WITH TIME ZONE",
+    "interval": "INTERVAL",
+    "varchar": "VARCHAR",
+    "json": "JSON",
+    "blob": "BLOB",
+    "uuid": "UUID",
+    "variant": "VARIANT",
+}
+
+
+def parse_catalog(text: str) -> Database:
+    """The database that a catalog string names: what ATTACH takes, or an SQLAlchemy URL."""
+    text = text.strip()
+    if text.lower().startswith("ducklake:"):
+        text = text[len("ducklake:") :]
+    if not text:
+        raise CatalogError(
+            "no catalog is named; give for example sqlite:lake/metadata.sqlite or postgres:dbname=lake host=localhost"
+        )
+    kind, colon, rest = text.partition(":")
+    kind = kind.lower()
+    if "+" in kind or (rest.startswith("//") and kind in ("sqlite", "duckdb", "mysql", "mariadb")):
+        return _from_url(text)
+    if kind in ("postgresql", "postgres") and rest.startswith("//"):
+        return _from_url("postgresql:" + rest)
+    if kind in ("sqlite", "sqlite_scanner"):
+        return Sqlite(f"sqlite:{rest}", sa.URL.create("sqlite", database=rest), {"timeout": 30})
+    if kind in ("postgres", "postgresql", "postgres_scanner"):
+        if rest.lstrip().startswith(("postgres://", "postgresql://")):
+            return _from_url(rest.strip().replace("postgres://", "postgresql://", 1))
+        return Postgres(_shown("postgres", rest), sa.URL.create("postgresql+psycopg"), parse_words(rest))
+    if kind in ("mysql", "mariadb", "mysql_scanner"):
+        return MySQL(_shown("mysql", rest), sa.URL.create("mysql+pymysql"), _mysql_arguments(parse_words(rest)))
+    if kind == "duckdb":
+        return _duckdb(rest)
+    if colon and kind not in ("", "file") and not re.match(r"^[a-z]$|.*[/\\.]", kind):
+        raise CatalogError(
+            f"no catalog database is known as {kind!r}; known are sqlite:, postgres:, duckdb: and mysql:,"
+            " the path of a DuckDB file, or an SQLAlchemy URL"
+        )
+    return _duckdb(text)
+
+
+def _duckdb(path: str) -> DuckDB:
+    database = DuckDB(f"duckdb:{path}", sa.URL.create("duckdb", database=path))
+    object.__setattr__(database, "default_data_path", path + ".files/")
+    return database
+
+
+def _mysql_arguments(words: dict[str, str]) -> dict[str, Any]:
+    names = {"db": "database", "passwd": "password", "socket": "unix_socket"}
+    arguments: dict[str, Any] = {names.get(word, word): value for word, value in words.items()}
+    if "port" in arguments:
+        arguments["port"] = int(arguments["port"])
+    return {"charset": "utf8mb4", **arguments}
+
+
+def _shown(kind: str, words: str) -> str:
+    return f"{kind}:" + " ".join(
+        f"{key}={value}" for key, value in parse_words(words).items() if key not in SECRET_WORDS
+    )
+
+
+def _from_url(text: str) -> Database:
+    try:
+        url = sa.make_url(text)
+    except sa.exc.ArgumentError as error:
+        raise CatalogError(
+            "the catalog looks like a URL but can not be read as one; check its user, password"
+            " (special characters percent-encoded), host and port"
+        ) from error
+    kind = url.get_backend_name()
+    shown = url.render_as_string(hide_password=True)
+    if kind == "sqlite":
+        return Sqlite(shown, url, {"timeout": 30})
+    if kind == "postgresql":
+        return Postgres(shown, url.set(drivername="postgresql+psycopg") if "+" not in text.split(":")[0] else url)
+    if kind in ("mysql", "mariadb"):
+        return MySQL(shown, url.set(drivername="mysql+pymysql") if "+" not in text.split(":")[0] else url)
+    if kind == "duckdb":
+        return _duckdb(url.database or "")
+    raise CatalogError(f"a catalog can not be kept in {kind}; use sqlite, postgresql, duckdb or mysql")

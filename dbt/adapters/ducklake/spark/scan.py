@@ -1,0 +1,363 @@
+"""From the files, deletes and inlined rows of a table to one DataFrame, read by Spark's own Parquet scan."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from typing import Any
+
+import pyarrow.parquet as pq
+import xxhash
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as s
+
+from ..lake.errors import LakeError, UnsupportedError
+from ..lake.files import DataFile, NameMap, NameMapEntry
+from ..lake.inlined import InlinedRows
+from ..lake.snapshot import Table
+from ..lake.types import Column
+from .types import (
+    EXISTS_DEFAULT,
+    TWO_FACED,
+    default_literal,
+    from_file,
+    needs_conversion,
+    query_type,
+    quoted,
+    stored_field,
+    stored_leaf,
+)
+
+ROW_ID = "rowid"
+SNAPSHOT_ID = "snapshot_id"
+VIRTUAL_COLUMNS = (ROW_ID, SNAPSHOT_ID)
+
+# Field ids of the columns that the format itself puts into files.
+INTERNAL_ROW_ID = s.StructField("_ducklake_internal_row_id", s.LongType(), True, {"parquet.field.id": 2147483540})
+INTERNAL_SNAPSHOT_ID = s.StructField(
+    "_ducklake_internal_snapshot_id", s.LongType(), True, {"parquet.field.id": 2147483539}
+)
+
+_READERS = ThreadPoolExecutor(8, thread_name_prefix="lake-footer")
+
+
+@dataclass(frozen=True)
+class TableScan:
+    """What must be read to have a table's rows at one version."""
+
+    table: Table
+    at: int
+    files: Sequence[DataFile]
+    name_maps: Mapping[int, NameMap]
+    inlined: InlinedRows | None = None
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How the lake's paths are read: by Spark, and by the driver for footers."""
+
+    spark_path: Callable[[str], str]
+    open_footer: Callable[[str], pq.FileMetaData]
+
+
+def dataframe(spark: SparkSession, storage: Storage, scan: TableScan, virtual: bool = False) -> DataFrame:
+    """The rows of a table; with the columns `rowid` and `snapshot_id` if those are asked for."""
+    reader = _Reader(spark, storage, scan, virtual)
+    return reader.rows()
+
+
+class _Reader:
+    def __init__(self, spark: SparkSession, storage: Storage, scan: TableScan, virtual: bool) -> None:
+        self.spark = spark
+        self.storage = storage
+        self.scan = scan
+        self.columns = scan.table.columns
+        self.virtual = virtual
+
+    def rows(self) -> DataFrame:
+        parts = [self._files(group, files) for group, files in self._groups().items()]
+        if self.scan.inlined is not None and len(self.scan.inlined):
+            parts.append(self._inlined(self.scan.inlined))
+        if not parts:
+            return self.spark.createDataFrame([], self._schema())
+        return reduce(DataFrame.union, parts)
+
+    def _schema(self) -> s.StructType:
+        fields = [s.StructField(c.name, query_type(c), True) for c in self.columns]
+        if self.virtual:
+            fields += [s.StructField(name, s.LongType(), True) for name in VIRTUAL_COLUMNS]
+        return s.StructType(fields)
+
+    # -- files
+
+    def _groups(self) -> dict[_Group, list[DataFile]]:
+        """The files by how they must be read: mostly one group."""
+        faces = self._faces()
+        groups: dict[_Group, list[DataFile]] = defaultdict(list)
+        names: dict[str, int] = defaultdict(int)
+        for file in self.scan.files:
+            if file.has_deletes:
+                names[_base_name(file.path)] += 1
+        for file in self.scan.files:
+            alone = file.id if file.has_deletes and names[_base_name(file.path)] > 1 else None
+            partial = file.partial_max is not None and file.partial_max > self.scan.at
+            groups[_Group(file.mapping_id, faces.get(file.id, ()), partial, file.has_deletes, alone)].append(file)
+        return groups
+
+    def _faces(self) -> dict[int, tuple[tuple[int, str], ...]]:
+        """For tables with types that engines store differently: which way each file does."""
+        ids = {c.id for top in self.columns for c in top.walk() if c.type in TWO_FACED}
+        if not ids:
+            return {}
+
+        def of(file: DataFile) -> tuple[tuple[int, str], ...]:
+            footer = self.storage.open_footer(file.path)
+            by_name = {c.name: c.id for c in self.columns}
+            found = []
+            for index in range(footer.num_columns):
+                leaf = footer.schema.column(index)
+                field = footer.schema.to_arrow_schema().field(leaf.path.split(".")[0])
+                column_id = int((field.metadata or {}).get(b"PARQUET:field_id", by_name.get(field.name, -1)))
+                if column_id in ids:
+                    found.append((column_id, str(leaf.physical_type)))
+            return tuple(sorted(found))
+
+        return dict(zip((f.id for f in self.scan.files), _READERS.map(of, self.scan.files), strict=True))
+
+    def _files(self, group: _Group, files: list[DataFile]) -> DataFrame:
+        physical = dict(group.faces)
+        if any(f.delete_file and f.delete_file.format != "parquet" for f in files):
+            raise UnsupportedError(
+                f"table {self.scan.table.name} has deletion vectors (puffin files), which Spark can not read;"
+                " set the option write_deletion_vectors to false in DuckDB and rewrite the files with"
+                " ducklake_rewrite_data_files"
+            )
+        name_map = None if group.mapping_id is None else self.scan.name_maps.get(group.mapping_id)
+        if group.mapping_id is not None and name_map is None:
+            raise LakeError(
+                f"table {self.scan.table.name} has files with name mapping {group.mapping_id}, which is gone"
+            )
+        fields = [
+            stored_field(c, physical) if name_map is None else self._mapped_field(c, name_map, physical)
+            for c in self.columns
+        ]
+        internal = [INTERNAL_ROW_ID] if self.virtual else []
+        if group.partial or self.virtual:
+            internal.append(INTERNAL_SNAPSHOT_ID)
+        paths = [self.storage.spark_path(f.path) for f in files]
+        rows = self.spark.read.schema(s.StructType(_unique(fields) + internal)).parquet(*paths)
+        if group.partial:
+            rows = rows.where(F.col(INTERNAL_SNAPSHOT_ID.name) <= self.scan.at)
+        if group.has_deletes:
+            rows = self._without_deleted(rows, files)
+        if name_map is not None and any(c.id in _partition_ids(name_map) for c in self.columns):
+            rows = self._with_partition_values(rows, name_map)
+        return self._as_query(rows, fields, physical, files, name_map is not None)
+
+    def _as_query(
+        self,
+        rows: DataFrame,
+        fields: Sequence[s.StructField],
+        physical: Mapping[int, str],
+        files: Sequence[DataFile],
+        mapped: bool,
+    ) -> DataFrame:
+        """The columns as a query sees them, converted only where they must be."""
+        if not mapped and not self.virtual and not any(needs_conversion(c, physical) for c in self.columns):
+            plain = [f.name for f in fields] == rows.columns
+            return rows if plain else rows.select(*(F.col(quoted(c.name)) for c in self.columns))
+        result = []
+        for field, column in zip(_unique(fields), self.columns, strict=True):
+            value = F.expr(from_file(quoted(field.name), column, physical))
+            if mapped and column.children:
+                value = value.cast(query_type(column))  # by position: the file's names give way to the table's
+            result.append(value.alias(column.name))
+        if self.virtual:
+            rows, row_id, snapshot_id = self._with_origin(rows, files)
+            result += [row_id.alias(ROW_ID), snapshot_id.alias(SNAPSHOT_ID)]
+        return rows.select(*result)
+
+    def _with_origin(self, rows: DataFrame, files: Sequence[DataFile]) -> tuple[DataFrame, Any, Any]:
+        """Where each row comes from: what the file says of it, else the file's own beginning."""
+        origins = self.spark.createDataFrame(
+            [(_base_name(f.path), f.row_id_start, f.begin_snapshot) for f in files],
+            "_lake_file string, _lake_row_id long, _lake_snapshot long",
+        )
+        names = F.col("_metadata.file_name")
+        if len({_base_name(f.path) for f in files}) < len(files):
+            raise UnsupportedError(
+                f"rowid and snapshot_id of table {self.scan.table.name} can not be read: some of its files have"
+                " the same name in different folders"
+            )
+        rows = rows.withColumn("_lake_position", F.col("_metadata.row_index")).withColumn("_lake_name", names)
+        rows = rows.join(F.broadcast(origins), F.col("_lake_name") == F.col("_lake_file"), "left")
+        row_id = F.coalesce(F.col(INTERNAL_ROW_ID.name), F.col("_lake_row_id") + F.col("_lake_position"))
+        return rows, row_id, F.coalesce(F.col(INTERNAL_SNAPSHOT_ID.name), F.col("_lake_snapshot"))
+
+    # -- files that are read by name
+
+    def _mapped_field(self, column: Column, entries: NameMap, physical: Mapping[int, str]) -> s.StructField:
+        entry = next((e for e in entries if e.column_id == column.id), None)
+        if entry is None or entry.is_partition:
+            metadata: dict[str, Any] = {}
+            if column.initial_default is not None and not column.children and entry is None:
+                metadata[EXISTS_DEFAULT] = default_literal(column, stored_leaf(column, physical))
+            kind = query_type(column) if column.children else stored_leaf(column, physical)
+            return s.StructField(f"_lake_missing_{column.id}", kind, True, metadata)
+        return s.StructField(entry.source_name, self._mapped_type(column, entry, physical), True)
+
+    def _mapped_type(self, column: Column, entry: NameMapEntry, physical: Mapping[int, str]) -> s.DataType:
+        below = {e.column_id: e for e in entry.children}
+
+        def child(c: Column) -> s.DataType:
+            return self._mapped_type(c, below[c.id], physical) if c.id in below else query_type(c)
+
+        if column.type == "list":
+            return s.ArrayType(child(column.children[0]), True)
+        if column.type == "map":
+            return s.MapType(child(column.children[0]), child(column.children[1]), True)
+        if column.type == "struct":
+            return s.StructType(
+                [
+                    s.StructField(below[c.id].source_name, child(c), True)
+                    if c.id in below
+                    else s.StructField(f"_lake_missing_{c.id}", query_type(c), True)
+                    for c in column.children
+                ]
+            )
+        return stored_leaf(column, physical)
+
+    def _with_partition_values(self, rows: DataFrame, name_map: NameMap) -> DataFrame:
+        """Columns that a file has in its path only, as Hive lays them out."""
+        sources = {e.column_id: e.source_name for e in name_map if e.is_partition}
+        for column in self.columns:
+            if column.id in sources:
+                folder = F.regexp_extract(F.col("_metadata.file_path"), f"/{_pattern(sources[column.id])}=([^/]*)/", 1)
+                value = F.when(folder != "__HIVE_DEFAULT_PARTITION__", F.expr("url_decode(_lake_folder)"))
+                rows = rows.withColumn("_lake_folder", folder)
+                rows = rows.withColumn(f"_lake_missing_{column.id}", value.cast(query_type(column)))
+        return rows
+
+    # -- deletes
+
+    def _without_deleted(self, rows: DataFrame, files: Sequence[DataFile]) -> DataFrame:
+        """The rows whose position in their file is not deleted.
+
+        A row is known by one number, the hash of its file's name plus its position: joining on one
+        long is what costs a scan least. That no two files' numbers meet is checked here.
+        """
+        salt, starts = _position_keys(files)
+        deleted = [(starts[f.id] + position,) for f in files for position in f.inlined_deletes]
+        parts = []
+        if deleted:
+            parts.append(self.spark.createDataFrame(deleted, "_lake_key long"))
+        delete_files = [f for f in files if f.delete_file is not None]
+        if delete_files:
+            parts.append(self._deleted_positions(delete_files, starts))
+        keys = reduce(DataFrame.union, parts)
+        name = F.concat(F.col("_metadata.file_name"), F.lit(salt)) if salt else F.col("_metadata.file_name")
+        columns = rows.columns
+        keyed = rows.withColumn("_lake_row_key", F.xxhash64(name) + F.col("_metadata.row_index"))
+        kept = keyed.join(F.broadcast(keys), F.col("_lake_row_key") == F.col("_lake_key"), "left_anti")
+        if self.virtual:
+            return kept.drop("_lake_row_key")
+        return kept.select(*(F.col(quoted(c)) for c in columns))
+
+    def _deleted_positions(self, files: Sequence[DataFile], starts: Mapping[int, int]) -> DataFrame:
+        """The numbers of the rows that delete files name."""
+        schema = s.StructType(
+            [
+                s.StructField("pos", s.LongType(), True),
+                s.StructField("_ducklake_internal_snapshot_id", s.LongType(), True),
+            ]
+        )
+        paths = [self.storage.spark_path(f.delete_file.path) for f in files if f.delete_file]
+        positions = (
+            self.spark.read.schema(schema)
+            .parquet(*paths)
+            .select(
+                F.col("_metadata.file_name").alias("_lake_delete_file"),
+                "pos",
+                "_ducklake_internal_snapshot_id",
+            )
+        )
+        begin = self.spark.createDataFrame(
+            [(_base_name(f.delete_file.path), starts[f.id]) for f in files if f.delete_file],
+            "_lake_name string, _lake_start long",
+        )
+        then = F.col("_ducklake_internal_snapshot_id")
+        return (
+            positions.where(then.isNull() | (then <= self.scan.at))
+            .join(F.broadcast(begin), F.col("_lake_delete_file") == F.col("_lake_name"))
+            .select((F.col("_lake_start") + F.col("pos")).alias("_lake_key"))
+        )
+
+    # -- inlined rows
+
+    def _inlined(self, inlined: InlinedRows) -> DataFrame:
+        names = [f"c{i}" for i in range(len(self.columns))] + ["row_id", "begin_snapshot"]
+        table = inlined.rows.rename_columns(names)
+        rows = self.spark.createDataFrame(table)
+        result = [
+            (F.parse_json(F.col(f"c{i}")) if c.type == "variant" else F.col(f"c{i}").cast(query_type(c))).alias(c.name)
+            for i, c in enumerate(self.columns)
+        ]
+        if self.virtual:
+            result += [F.col("row_id").alias(ROW_ID), F.col("begin_snapshot").alias(SNAPSHOT_ID)]
+        return rows.select(*result)
+
+
+@dataclass(frozen=True)
+class _Group:
+    mapping_id: int | None
+    faces: tuple[tuple[int, str], ...]
+    partial: bool
+    has_deletes: bool
+    alone: int | None
+    """The file, where another one with deletes has the same name."""
+
+
+def _position_keys(files: Sequence[DataFile]) -> tuple[str, dict[int, int]]:
+    """A salt with which the files' row numbers do not meet, and each file's first number."""
+    for attempt in range(20):
+        salt = f"#{attempt}" if attempt else ""
+        starts = {f.id: _signed(xxhash.xxh64_intdigest((_base_name(f.path) + salt).encode(), seed=42)) for f in files}
+        spans = sorted((starts[f.id], starts[f.id] + f.record_count) for f in files)
+        apart = all(end <= begin for (_, end), (begin, _) in pairwise(spans))
+        if apart and all(end < 2**63 for _, end in spans):
+            return salt, starts
+    raise LakeError("the files of a table have names that can not be told apart; compact the table")
+
+
+def _signed(number: int) -> int:
+    return number - 2**64 if number >= 2**63 else number
+
+
+def _base_name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def _partition_ids(name_map: NameMap) -> set[int]:
+    return {e.column_id for e in name_map if e.is_partition}
+
+
+def _pattern(text: str) -> str:
+    return "".join("\\" + c if c in r"\.[]{}()*+-?^$|" else c for c in text)
+
+
+def _unique(fields: Sequence[s.StructField]) -> list[s.StructField]:
+    """The fields, with names that differ for Spark, which takes `a` and `A` for one."""
+    seen: set[str] = set()
+    result = []
+    for index, field in enumerate(fields):
+        name = field.name
+        if name.lower() in seen:
+            name = f"_lake_{index}"
+        seen.add(name.lower())
+        result.append(field if name == field.name else s.StructField(name, field.dataType, True, field.metadata))
+    return result

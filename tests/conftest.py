@@ -1,0 +1,100 @@
+"""Fixtures for every layer of tests: catalogs, servers, and one SparkSession a process."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from pyspark.sql import SparkSession
+
+from dbt.adapters.ducklake.spark.connect import LISTING_SETTINGS, SESSION_SETTINGS, START_SETTINGS
+
+from . import servers
+
+settings.register_profile("quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("full", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one SparkSession of a test process, as a lake starts it."""
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in {**START_SETTINGS, **SESSION_SETTINGS, **LISTING_SETTINGS}.items():
+        builder = builder.config(key, value)
+    session = (
+        builder.config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.log.level", "OFF")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@dataclass(frozen=True)
+class LakeAddress:
+    """Where a lake is: the same words for this package and for ATTACH."""
+
+    kind: str
+    catalog: str
+    data_path: str
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    try:
+        with servers.postgres() as words:
+            yield words
+    except servers.NotHere as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def mysql_server() -> Iterator[str]:
+    try:
+        with servers.mysql() as words:
+            yield words
+    except servers.NotHere as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture
+def new_lake(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], LakeAddress]:
+    """Makes the address of a lake that does not exist yet, on the catalog database of that kind."""
+
+    def make(kind: str) -> LakeAddress:
+        number = next(_numbers)
+        data = f"{tmp_path}/data{number}/"
+        if kind == "sqlite":
+            return LakeAddress(kind, f"sqlite:{tmp_path}/catalog{number}.sqlite", data)
+        if kind == "duckdb":
+            return LakeAddress(kind, f"duckdb:{tmp_path}/catalog{number}.ducklake", data)
+        if kind == "postgres":
+            import psycopg
+
+            words = request.getfixturevalue("postgres_server")
+            name = f"lake_{os.getpid()}_{number}"
+            with psycopg.connect(words, dbname="postgres", autocommit=True) as connection:
+                connection.execute(f"CREATE DATABASE {name}")
+            return LakeAddress(kind, f"postgres:{words} dbname={name}", data)
+        if kind == "mysql":
+            import pymysql
+
+            words = request.getfixturevalue("mysql_server")
+            name = f"lake_{os.getpid()}_{number}"
+            given = dict(word.split("=") for word in words.split())
+            with pymysql.connect(host=given["host"], port=int(given["port"]), user=given["user"]) as connection:
+                connection.cursor().execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+            return LakeAddress(kind, f"mysql:{words} db={name}", data)
+        raise ValueError(kind)
+
+    return make
