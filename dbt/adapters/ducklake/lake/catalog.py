@@ -107,7 +107,7 @@ class Catalog:
         retry = retry or Retry()
         engine = database.engine()
         if metadata_schema:
-            engine = engine.execution_options(schema_translate_map={None: metadata_schema})
+            engine = engine.execution_options(lake_schema=metadata_schema)
         create = create_if_not_exists and not read_only
         if not create and not database.exists():
             raise _missing(database, read_only)
@@ -121,7 +121,8 @@ class Catalog:
                     f"there is no lake in {database.location} yet, and data_path is not given:"
                     " say where its data files shall be, and it is created"
                 )
-            stored = _create(engine, database, metadata_schema, as_folder(data_path))
+            folder = as_folder(data_path)
+            stored = _reach(database, retry, lambda: _create(engine, database, metadata_schema, folder))
         _check(stored, database)
         stored_path = stored["data_path"]
         if data_path and not same_folder(data_path, stored_path) and not override_data_path:
@@ -180,28 +181,24 @@ class Catalog:
         why = "it was expired" if above is not None and below is not None else "the lake never had it"
         if above is not None and below is None:
             why = "it was expired, or never was"
-        raise NotFoundError(f"there is no snapshot {version}: {why}; the nearest there are: {near}")
+        raise NotFoundError(f"there is no snapshot {version}: {why}; nearest to it there is {near}")
 
     def at_timestamp(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
         """The last snapshot that was there at that moment."""
-        for row in self._by_time(connection, moment):
-            return row
+        in_order = self.database.in_time_order
+        row = connection.execute(
+            sa.select(t.snapshot)
+            .where(in_order(t.snapshot.c.snapshot_time) <= in_order(sa.literal(moment, t.Instant())))
+            .order_by(in_order(t.snapshot.c.snapshot_time).desc(), t.snapshot.c.snapshot_id.desc())
+            .limit(1)
+        ).first()
+        if row is not None:
+            return _info(row)
         first = connection.execute(sa.select(t.snapshot).order_by(t.snapshot.c.snapshot_id).limit(1)).one()
         raise NotFoundError(
             f"there is no snapshot at {moment.isoformat()}: the lake's first is {first.snapshot_id}"
             f" of {first.snapshot_time.isoformat()}"
         )
-
-    def _by_time(self, connection: sa.Connection, moment: datetime.datetime) -> Iterator[SnapshotInfo]:
-        # SQLite keeps times as text, whose order is that of time only while all have one offset and
-        # the same digits: the comparison in Python is right on every database.
-        before = [
-            _info(row)
-            for row in connection.execute(sa.select(t.snapshot).order_by(t.snapshot.c.snapshot_id.desc()))
-            if row.snapshot_time <= moment
-        ]
-        if before:
-            yield max(before, key=lambda s: (s.time, s.id))
 
     def commits_after(self, connection: sa.Connection, snapshot_id: int) -> list[Commit]:
         changes = t.snapshot_changes
@@ -212,7 +209,7 @@ class Catalog:
         ]
 
     def has_table(self, connection: sa.Connection, name: str) -> bool:
-        return sa.inspect(connection).has_table(name, schema=self.metadata_schema)
+        return self.database.has_table(connection, name)
 
 
 def _missing(database: Database, read_only: bool) -> CatalogError:
@@ -250,18 +247,16 @@ def _stored(engine: sa.Engine, database: Database, schema: str | None) -> dict[s
     """The lake's global settings; None where the database holds no lake."""
     if not database.exists():
         return None
-    with database.transaction(engine, write=False) as connection:
-        if not sa.inspect(connection).has_table(t.ducklake_metadata.name, schema=schema):
+    # A schema that is not there yet can not be entered.
+    with database.transaction(engine.execution_options(lake_schema=None), write=False) as connection:
+        if schema and not database.has_schema(connection, schema):
             return None
-        pairs = connection.execute(sa.select(t.ducklake_metadata.c.key, t.ducklake_metadata.c.value)).all()
-        scoped = {c["name"] for c in sa.inspect(connection).get_columns(t.ducklake_metadata.name, schema=schema)}
-        if "scope" in scoped:
-            pairs = connection.execute(
-                sa.select(t.ducklake_metadata.c.key, t.ducklake_metadata.c.value).where(
-                    t.ducklake_metadata.c.scope.is_(None)
-                )
-            ).all()
-    return {str(key): str(value) for key, value in pairs}
+    with database.transaction(engine, write=False) as connection:
+        if not database.has_table(connection, t.ducklake_metadata.name):
+            return None
+        # Before version 0.3 there was no scope.
+        rows = connection.execute(sa.select(sa.text("*")).select_from(t.ducklake_metadata)).mappings().all()
+    return {str(row["key"]): str(row["value"]) for row in rows if row.get("scope") is None} or None
 
 
 def _check(stored: dict[str, str], database: Database) -> None:
@@ -296,14 +291,14 @@ def _create(engine: sa.Engine, database: Database, schema: str | None, data_path
         os.makedirs(os.path.dirname(os.path.abspath(database.url.database or "")), exist_ok=True)
     now = datetime.datetime.now(datetime.timezone.utc)
     try:
+        if schema:
+            with database.transaction(engine.execution_options(lake_schema=None), write=True) as connection:
+                if not database.has_schema(connection, schema):
+                    connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {database.quote(schema)}")
         with database.transaction(engine, write=True) as connection:
-            if schema:
-                connection.execute(sa.schema.CreateSchema(schema, if_not_exists=True))
-            t.metadata.create_all(connection, checkfirst=False)
-            connection.execute(
-                t.ducklake_metadata.insert(),
-                [{"key": key, "value": value} for key, value in settings.items()],
-            )
+            # Where each of these commits by itself, whoever inserts snapshot 0 has made the lake.
+            for table in t.metadata.sorted_tables:
+                connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
             connection.execute(
                 t.snapshot.insert(),
                 {
@@ -313,6 +308,10 @@ def _create(engine: sa.Engine, database: Database, schema: str | None, data_path
                     "next_catalog_id": 1,
                     "next_file_id": 0,
                 },
+            )
+            connection.execute(
+                t.ducklake_metadata.insert(),
+                [{"key": key, "value": value} for key, value in settings.items()],
             )
             connection.execute(t.snapshot_changes.insert(), {"snapshot_id": 0, "changes_made": 'created_schema:"main"'})
             connection.execute(
@@ -329,7 +328,9 @@ def _create(engine: sa.Engine, database: Database, schema: str | None, data_path
     except sa.exc.DBAPIError as error:
         # Two processes may create the lake at once: the second one finds it there.
         found = _stored(engine, database, schema)
-        if found is None or "data_path" not in found:
+        if found is None and database.is_unreachable(error):
+            raise
+        if found is None:
             raise CatalogError(f"no lake can be created in {database.location}: {_first_line(error)}") from error
         return found
     return settings

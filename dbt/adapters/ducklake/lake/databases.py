@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from random import uniform
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,9 +17,12 @@ from sqlalchemy.pool import NullPool
 from .errors import CatalogError
 from .types import Column, decimal_parts
 
-SECRET_WORDS = frozenset({"password", "passwd", "sslpassword", "passfile", "pwd"})
+SHOWN_WORDS = frozenset(
+    {"host", "hostaddr", "port", "dbname", "db", "database", "user", "service", "socket", "unix_socket"}
+)
+"""The words of a connection string that may be shown; a misspelt password is no secret less."""
 
-_WORD = re.compile(r"\s*([A-Za-z_]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s\\]|\\.)*))")
+_WORD = re.compile(r"\s*([A-Za-z_]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(?!')((?:[^\s\\]|\\.)*))")
 
 
 def parse_words(text: str) -> dict[str, str]:
@@ -79,7 +85,23 @@ class Database:
         if self.read_isolation:
             options["isolation_level"] = self.read_isolation
         with engine.connect().execution_options(**options) as connection, connection.begin():
+            if schema := connection.get_execution_options().get("lake_schema"):
+                self.enter_schema(connection, schema)
             yield connection
+
+    def has_schema(self, connection: sa.Connection, schema: str) -> bool:
+        return bool(connection.scalar(_schemata(schema)))
+
+    def enter_schema(self, connection: sa.Connection, schema: str) -> None:
+        """Names without a schema mean that one, until the transaction ends."""
+        raise NotImplementedError
+
+    def has_table(self, connection: sa.Connection, name: str) -> bool:
+        return sa.inspect(connection).has_table(name)
+
+    def in_time_order(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        """What orders as the moments do that the column holds."""
+        return moment
 
     def is_race(self, error: sa.exc.DBAPIError) -> bool:
         """Whether another writer came first, so that a commit may be tried again."""
@@ -125,12 +147,25 @@ class Sqlite(Database):
         return engine
 
     def exists(self) -> bool:
-        import os
-
         return os.path.exists(self.url.database or "")
 
     def is_race(self, error: sa.exc.DBAPIError) -> bool:
         return super().is_race(error) or "locked" in str(error.orig)
+
+    def in_time_order(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        # Times are text here, and each may be written with another UTC offset and other digits.
+        text = sa.type_coerce(moment, sa.String())
+        whole, rest = sa.func.substr(text, 1, 19), sa.func.substr(text, 20)
+        sign = sa.func.max(sa.func.instr(rest, "+"), sa.func.instr(rest, "-"))
+        digits = sa.case((sign == 0, rest), else_=sa.func.substr(rest, 1, sign - 1))
+        fraction = sa.func.round(sa.cast(sa.literal("0").concat(digits), sa.REAL) * 1_000_000)
+        ahead = (
+            sa.cast(sa.func.substr(rest, sign + 1, 2), sa.Integer) * 3600
+            + sa.cast(sa.func.substr(rest, sign + 4, 2), sa.Integer) * 60
+        )
+        ahead = sa.case((sign == 0, 0), (sa.func.substr(rest, sign, 1) == "-", -ahead), else_=ahead)
+        seconds = sa.cast(sa.func.strftime("%s", whole), sa.Integer)
+        return (seconds - ahead) * 1_000_000 + sa.cast(fraction, sa.Integer)
 
     def inlined_type(self, column: Column) -> str:
         if column.type == "boolean" or column.type in _SMALL_INTEGERS:
@@ -144,6 +179,9 @@ class Postgres(Database):
     extra = "postgres"
     has_schemas = True
     read_isolation = "REPEATABLE READ"
+
+    def enter_schema(self, connection: sa.Connection, schema: str) -> None:
+        connection.execute(sa.select(sa.func.set_config("search_path", self.quote(schema), True)))
 
     def is_race(self, error: sa.exc.DBAPIError) -> bool:
         # unique violation, serialization failure, deadlock
@@ -188,15 +226,55 @@ class DuckDB(Database):
         # A connection that stays open would lock the file for every other process.
         return {"poolclass": NullPool}
 
-    def exists(self) -> bool:
-        import os
+    lock_timeout = 30.0
+    """For how many seconds another process may keep the file to itself: as long as with SQLite."""
 
+    def engine(self) -> sa.Engine:
+        engine = super().engine()
+
+        @sa.event.listens_for(engine, "do_connect")
+        def _(dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
+            deadline = time.monotonic() + self.lock_timeout
+            while True:
+                try:
+                    return dialect.connect(*arguments, **options)
+                except dialect.dbapi.Error as error:
+                    if _FILE_LOCK not in str(error) or time.monotonic() > deadline:
+                        raise
+                time.sleep(uniform(0.01, 0.05))
+
+        return engine
+
+    def exists(self) -> bool:
         return os.path.exists(self.url.database or "")
+
+    def has_schema(self, connection: sa.Connection, schema: str) -> bool:
+        query = _schemata(schema).where(sa.column("catalog_name") == sa.func.current_database())
+        return bool(connection.scalar(query))
+
+    def enter_schema(self, connection: sa.Connection, schema: str) -> None:
+        connection.exec_driver_sql(f"USE {self.quote(schema)}")
+
+    def has_table(self, connection: sa.Connection, name: str) -> bool:
+        # The driver's own way of asking takes a dot in a schema's name for the end of a database's.
+        query = sa.select(sa.func.count()).select_from(sa.text("information_schema.tables"))
+        return bool(
+            connection.scalar(
+                query.where(
+                    sa.column("table_catalog") == sa.func.current_database(),
+                    sa.column("table_schema") == sa.func.current_schema(),
+                    sa.column("table_name") == name,
+                )
+            )
+        )
 
     def is_race(self, error: sa.exc.DBAPIError) -> bool:
         return super().is_race(error) or any(
             sign in str(error.orig) for sign in ("Transaction conflict", "Conflict on", "write-write conflict")
         )
+
+    def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
+        return False  # a file is there or not, and whoever locks it was waited for
 
     def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
         if len(rows) < 50:
@@ -254,6 +332,7 @@ class MySQL(Database):
         return "`" + identifier.replace("`", "``") + "`"
 
 
+_FILE_LOCK = "Could not set lock"
 _SMALL_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 _DUCKDB_TYPES = {
@@ -289,6 +368,11 @@ _DUCKDB_TYPES = {
 }
 
 
+def _schemata(schema: str) -> sa.Select[Any]:
+    query = sa.select(sa.func.count()).select_from(sa.text("information_schema.schemata"))
+    return query.where(sa.column("schema_name") == schema)
+
+
 def parse_catalog(text: str) -> Database:
     """The database that a catalog string names: what ATTACH takes, or an SQLAlchemy URL."""
     text = text.strip()
@@ -305,7 +389,7 @@ def parse_catalog(text: str) -> Database:
     if kind in ("postgresql", "postgres") and rest.startswith("//"):
         return _from_url("postgresql:" + rest)
     if kind in ("sqlite", "sqlite_scanner"):
-        return Sqlite(f"sqlite:{rest}", sa.URL.create("sqlite", database=rest), {"timeout": 30})
+        return Sqlite(f"sqlite:{_file(kind, rest)}", sa.URL.create("sqlite", database=rest), {"timeout": 30})
     if kind in ("postgres", "postgresql", "postgres_scanner"):
         if rest.lstrip().startswith(("postgres://", "postgresql://")):
             return _from_url(rest.strip().replace("postgres://", "postgresql://", 1))
@@ -319,45 +403,77 @@ def parse_catalog(text: str) -> Database:
             f"no catalog database is known as {kind!r}; known are sqlite:, postgres:, duckdb: and mysql:,"
             " the path of a DuckDB file, or an SQLAlchemy URL"
         )
+    if re.match(r"\w+\s*=", text):
+        raise CatalogError(
+            "the catalog is made of key=value words but does not say of which database; put postgres: or mysql:"
+            " in front, or duckdb: if it is the path of a file"
+        )
     return _duckdb(text)
 
 
+def _file(kind: str, path: str | None) -> str:
+    if not path or path.startswith(":memory:"):
+        raise CatalogError(
+            f"a {kind} catalog is a file, and {path or 'nothing'!r} names none;"
+            f" give its path, such as {kind}:lake/metadata.{kind}"
+        )
+    return path
+
+
 def _duckdb(path: str) -> DuckDB:
-    database = DuckDB(f"duckdb:{path}", sa.URL.create("duckdb", database=path))
+    database = DuckDB(f"duckdb:{_file('duckdb', path)}", sa.URL.create("duckdb", database=path))
     object.__setattr__(database, "default_data_path", path + ".files/")
     return database
 
 
-def _mysql_arguments(words: dict[str, str]) -> dict[str, Any]:
-    names = {"db": "database", "passwd": "password", "socket": "unix_socket"}
-    arguments: dict[str, Any] = {names.get(word, word): value for word, value in words.items()}
-    if "port" in arguments:
-        arguments["port"] = int(arguments["port"])
+_MYSQL_WORDS = {
+    **{word: word for word in ("host", "user", "password", "database", "port", "unix_socket", "charset")},
+    **{word: word for word in ("ssl_ca", "ssl_cert", "ssl_key", "connect_timeout", "read_timeout", "write_timeout")},
+    "db": "database",
+    "passwd": "password",
+    "socket": "unix_socket",
+}
+
+
+def _mysql_arguments(words: Mapping[str, Any]) -> dict[str, Any]:
+    """What the driver is told, from the words of a connection string or the query of a URL."""
+    arguments: dict[str, Any] = {}
+    for word, value in words.items():
+        if word not in _MYSQL_WORDS:
+            raise CatalogError(
+                f"the catalog's connection string has a word {word}; known are {', '.join(_MYSQL_WORDS)}"
+            )
+        if word in ("port", *(w for w in _MYSQL_WORDS if w.endswith("_timeout"))):
+            if not value.isdigit():
+                raise CatalogError(f"the catalog's connection string has a {word} that is no number")
+            value = int(value)
+        arguments[_MYSQL_WORDS[word]] = value
     return {"charset": "utf8mb4", **arguments}
 
 
 def _shown(kind: str, words: str) -> str:
-    return f"{kind}:" + " ".join(
-        f"{key}={value}" for key, value in parse_words(words).items() if key not in SECRET_WORDS
-    )
+    return f"{kind}:" + " ".join(f"{key}={value}" for key, value in parse_words(words).items() if key in SHOWN_WORDS)
 
 
 def _from_url(text: str) -> Database:
     try:
         url = sa.make_url(text)
-    except sa.exc.ArgumentError as error:
+    except (sa.exc.ArgumentError, ValueError):
+        # What went wrong there may quote the password, so it is not passed on.
         raise CatalogError(
             "the catalog looks like a URL but can not be read as one; check its user, password"
             " (special characters percent-encoded), host and port"
-        ) from error
+        ) from None
     kind = url.get_backend_name()
-    shown = url.render_as_string(hide_password=True)
+    shown = url.set(query={}).render_as_string(hide_password=True)
     if kind == "sqlite":
+        _file(kind, url.database)
         return Sqlite(shown, url, {"timeout": 30})
     if kind == "postgresql":
         return Postgres(shown, url.set(drivername="postgresql+psycopg") if "+" not in text.split(":")[0] else url)
     if kind in ("mysql", "mariadb"):
-        return MySQL(shown, url.set(drivername="mysql+pymysql") if "+" not in text.split(":")[0] else url)
+        url = url.set(drivername="mysql+pymysql") if "+" not in text.split(":")[0] else url
+        return MySQL(shown, url.set(query={}), _mysql_arguments(url.query))
     if kind == "duckdb":
         return _duckdb(url.database or "")
     raise CatalogError(f"a catalog can not be kept in {kind}; use sqlite, postgresql, duckdb or mysql")

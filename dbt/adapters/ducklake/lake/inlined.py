@@ -50,11 +50,10 @@ def can_inline(database: Database, columns: Sequence[Column]) -> bool:
 
 def create_table(connection: sa.Connection, catalog: Catalog, name: str, columns: Sequence[Column]) -> None:
     quote = catalog.database.quote
-    where = f"{quote(catalog.metadata_schema)}." if catalog.metadata_schema else ""
     definitions = [f"{column} BIGINT" for column in SYSTEM_COLUMNS]
     definitions += [f"{quote(c.name)} {catalog.database.inlined_type(c)}" for c in columns]
     # DDL takes no parameters: names are quoted, types are ours.
-    statement = f"CREATE TABLE IF NOT EXISTS {where}{quote(name)} ({', '.join(definitions)})"
+    statement = f"CREATE TABLE IF NOT EXISTS {quote(name)} ({', '.join(definitions)})"
     connection.execute(sa.DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
 
 

@@ -87,11 +87,12 @@ class Transaction:
         return Transaction(self.catalog, self.snapshots, self.base, self.base_state, self._base_options, parent=self)
 
     def fold(self) -> None:
-        """Makes this nested transaction's changes its parent's own."""
+        """Makes this nested transaction's changes its parent's own; its message, if the parent has none."""
         if self.parent is None:
             raise LakeError("only a nested transaction can be folded; the outermost one is committed")
         self.parent.staged = self.staged
-        self.parent.commit_info = self.commit_info
+        if self.parent.commit_info.message is None:
+            self.parent.commit_info = self.commit_info
 
     @property
     def state(self) -> LakeState:

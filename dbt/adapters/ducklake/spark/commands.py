@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..lake import evolution as evolve
+from ..lake.changes import CommitInfo
 from ..lake.errors import (
     AlreadyExistsError,
     ConstraintError,
@@ -34,7 +35,7 @@ from .lakes import Lake
 from .queries import Context, Planner
 from .types import lake_column, quoted
 from .views import SPARK_SQL_TAG, duckdb_sql
-from .write import Target, write
+from .write import Target, sort_expression, write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,8 @@ class Scope:
     planner: Planner
     transaction: Transaction
     lake: Lake
+    in_transaction: bool
+    """Whether the statement is one of several that become one snapshot."""
 
     @property
     def state(self):  # type: ignore[no-untyped-def]
@@ -77,6 +80,12 @@ class Scope:
         schema, last = self.place(name)
         found: Table | View | None = self.state.find(schema.name, last)
         return found
+
+    def commit_info(self, info: CommitInfo) -> None:
+        """Says who commits the running transaction, and why."""
+        if not self.in_transaction or self.transaction.parent is None:
+            raise LakeError("there is no transaction to give a message to: BEGIN one first")
+        self.transaction.commit_info = self.transaction.parent.commit_info = info
 
     def query(self, sql: str) -> DataFrame:
         return self.planner.query(sql, self.context)
@@ -493,10 +502,9 @@ def _transform(key: PartitionKey) -> Transform:
 
 
 def _set_sort(scope: Scope, table: Table, keys: Sequence[SortKeyText]) -> Table:
-    from .write import sort_expressions
-
     sort_keys = tuple(_sort_key(key, table) for key in keys)
-    sort_expressions(sort_keys, table)  # an order that Spark can not follow is refused here
+    for key in sort_keys:
+        sort_expression(key, table)  # an order that Spark can not follow is refused here
     new_id = scope.transaction.new_id()
     return scope.transaction.alter_table(table, lambda t: evolve.set_sort(t, sort_keys, new_id))
 
@@ -604,9 +612,7 @@ def _call_set_commit_message(scope: Scope, arguments: dict[str, Any]) -> None:
     message = arguments.pop("1", None) or arguments.pop("commit_message", None)
     extra = arguments.pop("extra_info", None)
     _nothing_left("ducklake_set_commit_message", arguments)
-    scope.transaction.commit_info = replace(
-        scope.transaction.commit_info, author=author, message=message, extra_info=extra
-    )
+    scope.commit_info(CommitInfo(author or scope.transaction.commit_info.author, message, extra))
 
 
 def _nothing_left(procedure: str, arguments: Mapping[str, Any]) -> None:

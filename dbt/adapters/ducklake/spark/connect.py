@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -99,6 +100,8 @@ class Engine:
         return {**SESSION_SETTINGS, **(LISTING_SETTINGS if self._local_files else {})}
 
     def _build(self) -> SparkSession:
+        # PySpark logs every error with its Java stack, beside raising it.
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         builder: Any = SparkSession.builder.appName("dbt-ducklake")
         settings: dict[str, Any] = {**self._settings(), **self._config}
         if self._remote:

@@ -162,5 +162,5 @@ def never_there(lake: Lake, schema: str, name: str, at: SnapshotInfo) -> NotFoun
                 t.table.c.begin_snapshot > at.id,
             )
         )
-    hint = f"; it was created in snapshot {first}" if first is not None else ""
+    hint = f"; a table of that name is there since snapshot {first}" if first is not None else ""
     return NotFoundError(f"there was no table {schema}.{name} at snapshot {at.id} of {at.time.isoformat()}{hint}")

@@ -84,7 +84,8 @@ class _Reader:
         if self.scan.inlined is not None and len(self.scan.inlined):
             parts.append(self._inlined(self.scan.inlined))
         if not parts:
-            return self.spark.createDataFrame([], self._schema())
+            nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in self._schema().fields]
+            return self.spark.range(0).select(*nothing)
         return reduce(DataFrame.union, parts)
 
     def _schema(self) -> s.StructType:

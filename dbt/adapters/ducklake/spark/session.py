@@ -238,12 +238,13 @@ class LakeSession:
         command = COMMANDS.get(type(statement))
         if command is None:
             raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")
+        in_transaction = bool(self._thread.open)
         with self._frame() as frame:
             name = self._lake_of(statement)
             transaction = self._transaction(frame, name).nested()
             inner = {**frame, name: transaction}
             context = self._context(inner)
-            rows = command(Scope(context, self._planner, transaction, self._lakes[name]), statement)
+            rows = command(Scope(context, self._planner, transaction, self._lakes[name], in_transaction), statement)
             transaction.fold()
         snapshot_id = self._committed.snapshot.id if not self._thread.open and self._committed else None
         return Result(snapshot_id=snapshot_id, rows_affected=rows)

@@ -227,7 +227,7 @@ def _show_create_table(context: Context, statement: st.ShowCreateTable) -> pa.Ta
 
 
 def _column_text(column: Column) -> str:
-    text = f"{quoted(column.name)} {query_type(column).simpleString().upper()}"
+    text = f"{quoted(column.name)} {query_type(column).simpleString()}"
     if not column.nulls_allowed:
         text += " NOT NULL"
     if column.default_value is not None:

@@ -113,11 +113,11 @@ def _written_column(column: Column) -> SparkColumn:
 def _arrange(rows: DataFrame, target: Target) -> tuple[DataFrame, list[str]]:
     """The rows in the partitions and the order of the table, and the columns that split them."""
     spec, sort = target.table.partition, target.table.sort
-    order = sort_expressions(sort.keys, target.table) if sort and target.flag("sort_on_insert") else []
+    order = sort_columns(sort.keys, target.table) if sort and target.flag("sort_on_insert") else []
     if spec is None:
         if order:
             # Each task gets one range, so that the files' bounds overlap little.
-            rows = rows.repartitionByRange(*map(F.expr, order)).sortWithinPartitions(*map(F.expr, order))
+            rows = rows.repartitionByRange(*order).sortWithinPartitions(*order)
         return rows, []
     keys = []
     for field in spec.fields:
@@ -128,7 +128,7 @@ def _arrange(rows: DataFrame, target: Target) -> tuple[DataFrame, list[str]]:
     # One task a partition, as far as it is not too large for one: few files, each full.
     rows = rows.hint("rebalance", *(F.col(k) for k in keys))
     if order:
-        rows = rows.sortWithinPartitions(*keys, *map(F.expr, order))
+        rows = rows.sortWithinPartitions(*keys, *order)
     return rows, keys
 
 
@@ -145,17 +145,21 @@ def _key_text(column: Column, spec: PartitionSpec, index: int) -> str:
     return f"case when {text} = '' or startswith({text}, {mark}) then concat({mark}, {text}) else {text} end"
 
 
-def sort_expressions(keys: Sequence[SortKey], table: Table) -> list[str]:
-    """The Spark SQL for a table's sort order; keys in DuckDB's words are translated."""
+def sort_columns(keys: Sequence[SortKey], table: Table) -> list[SparkColumn]:
+    """A table's sort order in Spark; keys in DuckDB's words are translated."""
     result = []
     for key in keys:
-        expression = key.expression
-        if key.dialect != "spark":
-            expression = _translated(expression, key.dialect, table)
-        direction = "desc" if key.descending else "asc"
-        nulls = "nulls first" if key.nulls_first else "nulls last"
-        result.append(f"{expression} {direction} {nulls}")
+        value = F.expr(sort_expression(key, table))
+        if key.descending:
+            result.append(value.desc_nulls_first() if key.nulls_first else value.desc_nulls_last())
+        else:
+            result.append(value.asc_nulls_first() if key.nulls_first else value.asc_nulls_last())
     return result
+
+
+def sort_expression(key: SortKey, table: Table) -> str:
+    """What a key sorts by, in Spark's SQL."""
+    return key.expression if key.dialect == "spark" else _translated(key.expression, key.dialect, table)
 
 
 def _translated(expression: str, dialect: str, table: Table) -> str:
