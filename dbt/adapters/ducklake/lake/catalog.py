@@ -6,7 +6,7 @@ import datetime
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from . import tables as t
 from .databases import Database, parse_catalog
 from .errors import CatalogError, NotFoundError, ReadOnlyError
-from .options import Options
+from .options import Options, parse_option
 from .paths import as_folder, same_folder
 
 T = TypeVar("T")
@@ -77,12 +77,15 @@ class Catalog:
         metadata_schema: str | None,
         read_only: bool,
         retry: Retry,
+        option_defaults: Mapping[str, str],
     ) -> None:
         self.database = database
         self.data_path = data_path
         self.metadata_schema = metadata_schema
         self.read_only = read_only
         self.retry = retry
+        self.option_defaults = option_defaults
+        """What this session takes for options that the lake does not set, in place of the usual defaults."""
         self._engine = engine
 
     @classmethod
@@ -96,9 +99,12 @@ class Catalog:
         create_if_not_exists: bool = True,
         override_data_path: bool = False,
         retry: Retry | None = None,
+        data_inlining_row_limit: int | None = None,
     ) -> Catalog:
         """The lake at `catalog`; created there if there is none and that is allowed."""
         database = parse_catalog(catalog)
+        given = data_inlining_row_limit
+        inlining = None if given is None else parse_option("data_inlining_row_limit", given)
         if metadata_schema and not database.has_schemas:
             raise CatalogError(
                 f"metadata_schema {metadata_schema!r} is given, but a {database.name} database has no schemas;"
@@ -137,6 +143,7 @@ class Catalog:
             metadata_schema=metadata_schema,
             read_only=read_only,
             retry=retry,
+            option_defaults={} if inlining is None else {"data_inlining_row_limit": inlining},
         )
 
     def __repr__(self) -> str:
@@ -163,7 +170,7 @@ class Catalog:
 
     def options(self, connection: sa.Connection) -> Options:
         rows = connection.execute(sa.select(t.ducklake_metadata)).all()
-        return Options.from_rows((r.scope, r.scope_id, r.key, r.value) for r in rows)
+        return Options.from_rows(((r.scope, r.scope_id, r.key, r.value) for r in rows), self.option_defaults)
 
     def latest(self, connection: sa.Connection) -> SnapshotInfo:
         newest = sa.select(sa.func.max(t.snapshot.c.snapshot_id)).scalar_subquery()
@@ -294,7 +301,7 @@ def _create(engine: sa.Engine, database: Database, schema: str | None, data_path
         if schema:
             with database.transaction(engine.execution_options(lake_schema=None), write=True) as connection:
                 if not database.has_schema(connection, schema):
-                    connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {database.quote(schema)}")
+                    database.create_schema(connection, schema)
         with database.transaction(engine, write=True) as connection:
             # Where each of these commits by itself, whoever inserts snapshot 0 has made the lake.
             for table in t.metadata.sorted_tables:

@@ -21,6 +21,9 @@ from .snapshot import LakeState, Schema, Table, View, quoted
 from .stats import TableColumnStats, widen
 from .types import Column
 
+# How many values one statement may list: databases take 32,766 (SQLite) or 65,535 (PostgreSQL).
+_MOST_IDS = 10_000
+
 
 @dataclass(frozen=True)
 class CommitInfo:
@@ -147,14 +150,15 @@ class Snapshotter:
         """Tables whose columns or partitioning are new: they get a schema version and a table of inlined rows."""
 
     def write(self) -> SnapshotInfo:
-        if self.staged.makes_snapshot(self.base_state):
+        makes_snapshot = self.staged.makes_snapshot(self.base_state)
+        if makes_snapshot:
             if self.staged.state != self.base_state:
                 self.schema_version += 1
             self._relations()
             self._data()
             self._versions()
         self._options()
-        if not self.changes:
+        if not makes_snapshot:
             self._flush()
             return self.latest
         moment = max(
@@ -179,7 +183,8 @@ class Snapshotter:
         self.rows[t.snapshot_changes].append(
             {
                 "snapshot_id": snapshot.id,
-                "changes_made": ",".join(self.changes),
+                # Nothing there is a word for, as a schema's comment, is NULL: the reference reads no ''.
+                "changes_made": ",".join(self.changes) or None,
                 "author": self.info.author,
                 "commit_message": self.info.message,
                 "commit_extra_info": self.info.extra_info,
@@ -440,8 +445,9 @@ class Snapshotter:
             if data.truncated:
                 file = t.data_file
                 self._end(file, file.c.table_id == table_id, file.c.begin_snapshot <= self.base.id)
-            if data.ended:
-                self._end(t.data_file, t.data_file.c.data_file_id.in_(sorted(data.ended)))
+            ended = sorted(data.ended)
+            for start in range(0, len(ended), _MOST_IDS):
+                self._end(t.data_file, t.data_file.c.data_file_id.in_(ended[start : start + _MOST_IDS]))
             if data.added:
                 self._append(table_id, self.staged.state.tables[provisional], data.added)
 
@@ -509,7 +515,8 @@ class Snapshotter:
                 )
                 # A column added later has no row here, since rows from before hold its default: what
                 # is not known of them must not be narrowed to what this file holds.
-                if fresh or column_id in columns:
+                is_there = column_id in types  # and was not dropped after the file was staged
+                if is_there and (fresh or column_id in columns):
                     columns[column_id] = widen(columns.get(column_id), column_stats, types[column_id])
                     exact = exact and columns[column_id].exact
             record_count += file.record_count

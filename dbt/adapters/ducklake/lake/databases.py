@@ -92,6 +92,11 @@ class Database:
     def has_schema(self, connection: sa.Connection, schema: str) -> bool:
         return bool(connection.scalar(_schemata(schema)))
 
+    def create_schema(self, connection: sa.Connection, schema: str) -> None:
+        # DDL takes no parameters: the name is quoted.
+        statement = f"CREATE SCHEMA IF NOT EXISTS {self.quote(schema)}"
+        connection.execute(sa.DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
+
     def enter_schema(self, connection: sa.Connection, schema: str) -> None:
         """Names without a schema mean that one, until the transaction ends."""
         raise NotImplementedError
@@ -441,7 +446,7 @@ def _mysql_arguments(words: Mapping[str, Any]) -> dict[str, Any]:
     for word, value in words.items():
         if word not in _MYSQL_WORDS:
             raise CatalogError(
-                f"the catalog's connection string has a word {word}; known are {', '.join(_MYSQL_WORDS)}"
+                f"the catalog's connection string has a word {word!r}; known are {', '.join(_MYSQL_WORDS)}"
             )
         if word in ("port", *(w for w in _MYSQL_WORDS if w.endswith("_timeout"))):
             if not value.isdigit():
@@ -470,7 +475,8 @@ def _from_url(text: str) -> Database:
         _file(kind, url.database)
         return Sqlite(shown, url, {"timeout": 30})
     if kind == "postgresql":
-        return Postgres(shown, url.set(drivername="postgresql+psycopg") if "+" not in text.split(":")[0] else url)
+        url = url.set(drivername="postgresql+psycopg") if "+" not in text.split(":")[0] else url
+        return Postgres(shown, url.set(query={}), url.query)
     if kind in ("mysql", "mariadb"):
         url = url.set(drivername="mysql+pymysql") if "+" not in text.split(":")[0] else url
         return MySQL(shown, url.set(query={}), _mysql_arguments(url.query))

@@ -229,23 +229,27 @@ def set_sort(table: Table, keys: tuple[SortKey, ...], sort_id: int) -> Table:
 def replace_columns(table: Table, new: tuple[Column, ...], ids: ColumnIds) -> Table:
     """The table with other columns; one of the same name and shape stays the column it was.
 
-    That a column keeps its id is what lets the change feed and time travel follow it.
+    That a column keeps its id is what lets the change feed and time travel follow it. The order of
+    columns is that of their ids, though: one that moved before an older one takes a new id.
     """
 
-    def carried(old: Column | None, wanted: Column) -> Column:
-        if old is None or not (old.same_shape(wanted) or promotes(old.type, wanted.type)):
-            return ids.number(wanted)
-        kept = replace(
-            wanted,
-            id=old.id,
-            name=wanted.name,
-            initial_default=old.initial_default,
-            children=tuple(carried(old.child(c.name), c) for c in wanted.children),
-        )
-        return kept
+    def level(old: tuple[Column, ...], wanted: tuple[Column, ...]) -> tuple[Column, ...]:
+        placed: list[Column] = []
+        for column in wanted:
+            was = next((c for c in old if c.name.lower() == column.name.lower()), None)
+            if was and was.id > (placed[-1].id if placed else 0) and _holds(was, column):
+                children = level(was.children, column.children)
+                placed.append(replace(column, id=was.id, initial_default=was.initial_default, children=children))
+            else:
+                placed.append(ids.number(column))
+        return tuple(placed)
 
-    columns = tuple(carried(next((c for c in table.columns if c.name.lower() == w.name.lower()), None), w) for w in new)
-    return replace(table, columns=columns)
+    return replace(table, columns=level(table.columns, new))
+
+
+def _holds(old: Column, new: Column) -> bool:
+    """Whether every value of the old column is one of the new column too."""
+    return old.same_shape(new) or promotes(old.type, new.type)
 
 
 def mentions(expression: str, name: str) -> bool:

@@ -136,17 +136,21 @@ class Options:
     """The options as set in a lake; the nearest scope wins: table, schema, lake, default."""
 
     values: Mapping[Key, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """What holds where nothing is set, in place of the usual defaults."""
 
     @classmethod
-    def from_rows(cls, rows: Iterable[tuple[str | None, int | None, str, str]]) -> Options:
-        return cls({(scope, scope_id, key): value for scope, scope_id, key, value in rows})
+    def from_rows(
+        cls, rows: Iterable[tuple[str | None, int | None, str, str]], defaults: Mapping[str, str] | None = None
+    ) -> Options:
+        return cls({(scope, scope_id, key): value for scope, scope_id, key, value in rows}, defaults or {})
 
     def get(self, name: str, schema_id: int | None = None, table_id: int | None = None) -> str | None:
         for scope, scope_id in (("table", table_id), ("schema", schema_id), (None, None)):
             if (scope is None or scope_id is not None) and (scope, scope_id, name) in self.values:
                 return self.values[scope, scope_id, name]
         option = OPTIONS.get(name)
-        return option.default if option else None
+        return self.defaults.get(name, option.default if option else None)
 
     def flag(self, name: str, schema_id: int | None = None, table_id: int | None = None) -> bool:
         return (self.get(name, schema_id, table_id) or "false").lower() == "true"
@@ -158,4 +162,4 @@ class Options:
     def with_values(self, values: Mapping[Key, str | None]) -> Options:
         """These options with some set, and those removed whose value is None."""
         merged = {**self.values, **values}
-        return Options({key: value for key, value in merged.items() if value is not None})
+        return Options({key: value for key, value in merged.items() if value is not None}, self.defaults)

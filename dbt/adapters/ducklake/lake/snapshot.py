@@ -152,8 +152,8 @@ class LakeState:
     def without(self, relation: Table | View) -> LakeState:
         return replace(
             self,
-            tables={k: v for k, v in self.tables.items() if v is not relation},
-            views={k: v for k, v in self.views.items() if v is not relation},
+            tables={k: v for k, v in self.tables.items() if k != relation.id},
+            views={k: v for k, v in self.views.items() if k != relation.id},
         )
 
     def folder(self, data_path: str, relation: Table) -> str:

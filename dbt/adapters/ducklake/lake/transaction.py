@@ -145,7 +145,8 @@ class Transaction:
             )
         for relation in inside:
             self.drop(relation)
-        self._stage(state=self.state.without_schema(schema.id))
+        options = {k: v for k, v in self.staged.options.items() if k[:2] != ("schema", schema.id)}
+        self._stage(state=self.state.without_schema(schema.id), options=options)
 
     def set_schema_comment(self, name: str, comment: str | None) -> None:
         schema = self.state.schema(name)
@@ -203,7 +204,8 @@ class Transaction:
 
     def drop(self, relation: Table | View) -> None:
         data = {k: v for k, v in self.staged.data.items() if k != relation.id}
-        self._stage(state=self.state.without(relation), data=data)
+        options = {k: v for k, v in self.staged.options.items() if k[:2] != ("table", relation.id)}
+        self._stage(state=self.state.without(relation), data=data, options=options)
 
     # -- views
 

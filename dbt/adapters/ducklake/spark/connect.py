@@ -40,6 +40,26 @@ START_SETTINGS: Mapping[str, str] = {
 }
 
 
+_HADOOP = {
+    "endpoint": "fs.s3a.endpoint",
+    "region": "fs.s3a.endpoint.region",
+    "key": "fs.s3a.access.key",
+    "secret": "fs.s3a.secret.key",
+    "session_token": "fs.s3a.session.token",
+}
+
+
+def _hadoop(storage: Mapping[str, str]) -> dict[str, str]:
+    """The settings with which Spark reaches the object store that the driver reaches with `storage`."""
+    unknown = sorted(set(storage) - set(_HADOOP))
+    if unknown:
+        raise LakeError(f"storage has the entry {unknown[0]}, which is not known; known are {', '.join(_HADOOP)}")
+    settings = {f"spark.hadoop.{_HADOOP[name]}": value for name, value in storage.items()}
+    if "endpoint" in storage:  # a store of one's own has no host name for each bucket
+        settings["spark.hadoop.fs.s3a.path.style.access"] = "true"
+    return settings
+
+
 class Engine:
     """Gives the SparkSession, and starts it at most once."""
 
@@ -50,6 +70,7 @@ class Engine:
         master: str | None = None,
         remote: str | None = None,
         config: Mapping[str, Any] | None = None,
+        storage: Mapping[str, str] | None = None,
         local_files: bool = True,
     ) -> None:
         if spark is not None and (master or remote):
@@ -62,7 +83,7 @@ class Engine:
         self._spark: SparkSession | None = None
         self._master = master
         self._remote = remote
-        self._config = dict(config or {})
+        self._config = {**_hadoop(storage or {}), **(config or {})}
         self._local_files = local_files
         self._lock = threading.Lock()
         self._starting: threading.Thread | None = None

@@ -51,6 +51,7 @@ class Lake:
         override_data_path: bool = False,
         snapshot_version: int | None = None,
         snapshot_time: datetime.datetime | None = None,
+        data_inlining_row_limit: int | None = None,
     ) -> Lake:
         opened = Catalog.open(
             catalog,
@@ -60,6 +61,7 @@ class Lake:
             create_if_not_exists=create_if_not_exists,
             override_data_path=override_data_path,
             retry=retry,
+            data_inlining_row_limit=data_inlining_row_limit,
         )
         filesystem, native = paths.filesystem_for(opened.data_path, storage)
         return cls(name, opened, Snapshots(opened), filesystem, native, snapshot_version, snapshot_time)

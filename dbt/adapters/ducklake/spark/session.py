@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from ..lake.catalog import Retry
 from ..lake.changes import CommitInfo
 from ..lake.errors import LakeError, NotFoundError
-from ..lake.options import parse_option
 from ..lake.paths import scheme_of
 from ..lake.transaction import Committed, Transaction
 from . import show
@@ -45,6 +44,10 @@ class Result:
         if self.dataframe is not None:
             return self.dataframe.toArrow()
         return pa.table({})
+
+    def stream(self) -> pa.RecordBatchReader:
+        """The rows as a stream of Arrow record batches."""
+        return self.arrow().to_reader()
 
 
 class _Thread(threading.local):
@@ -99,6 +102,7 @@ class LakeSession:
             create_if_not_exists=create_if_not_exists,
             override_data_path=override_data_path,
             snapshot_version=snapshot_version,
+            data_inlining_row_limit=data_inlining_row_limit,
         )
         self._lakes = {database.lower(): main}
         for given in attach:
@@ -112,9 +116,6 @@ class LakeSession:
                 retry=retries,
                 **other,
             )
-        self._inlining = data_inlining_row_limit
-        if data_inlining_row_limit is not None:
-            parse_option("data_inlining_row_limit", data_inlining_row_limit)
         self.database = database.lower()
         self.default_schema = schema
         self.author = author if author is not None else _user()
@@ -123,6 +124,7 @@ class LakeSession:
             master=master or settings.get("master"),
             remote=remote or settings.get("remote"),
             config=settings.get("config"),
+            storage=storage,
             local_files=scheme_of(main.catalog.data_path) in (None, "file"),
         )
         self._planner = Planner(self._engine)

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
-from ..lake.errors import ConstraintError, LakeError
+from ..lake.errors import ConstraintError, LakeError, UnsupportedError
 from ..lake.files import NameMap, NameMapEntry, NewDataFile
 from ..lake.options import Options
 from ..lake.partitions import Identity, PartitionSpec, hive_folder, parse_hive_folder, partition_text_sql
@@ -58,6 +58,7 @@ def write(rows: DataFrame, target: Target, bytes_per_row: float | None = None) -
     The rows have the table's columns, as a query sees them, in any order.
     """
     table = target.table
+    _check_writable(table)
     folder = f"{target.folder}ducklake-{new_uuid7()}/"
     shaped = as_table(rows, table.columns)
     arranged, keys = _arrange(shaped, target)
@@ -85,6 +86,15 @@ def _committable(target: Target, folder: str) -> list[NewDataFile]:
     if table.partition or not files:
         _remove(target, folder)
     return files
+
+
+def _check_writable(table: Table) -> None:
+    for column in table.columns:
+        if any(c.type == "geometry" for c in column.walk()):
+            raise UnsupportedError(
+                f"column {column.name} of table {table.name} is a geometry, which Spark can read but not write yet;"
+                " write to this table with DuckDB, or keep the shape in a blob column"
+            )
 
 
 def as_table(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
