@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from . import tables as t
-from .databases import Database, parse_catalog
+from .databases import Database, first_line, parse_catalog
 from .errors import CatalogError, NotFoundError, ReadOnlyError
 from .options import Options, parse_option
 from .paths import as_folder, same_folder
@@ -235,19 +235,15 @@ def _reach(database: Database, retry: Retry, ask: Callable[[], T]) -> T:
             return ask()
         except sa.exc.DBAPIError as error:
             if not database.is_unreachable(error):
-                raise CatalogError(f"the catalog in {database.location} can not be read: {error.orig}") from error
+                raise CatalogError(f"the catalog in {database.location} can not be read: {first_line(error)}") from error
             if attempt == _OPENING_TRIES - 1:
                 seconds = time.monotonic() - begun
                 raise CatalogError(
                     f"the catalog database {database.location} does not answer ({_OPENING_TRIES} tries in"
-                    f" {seconds:.1f} s): {_first_line(error)}"
+                    f" {seconds:.1f} s): {first_line(error)}"
                 ) from error
             retry.wait(attempt)
     raise AssertionError("unreachable")
-
-
-def _first_line(error: sa.exc.DBAPIError) -> str:
-    return next((line.strip() for line in str(error.orig).splitlines() if line.strip()), "no reason given")
 
 
 def _stored(engine: sa.Engine, database: Database, schema: str | None) -> dict[str, str] | None:
@@ -338,6 +334,6 @@ def _create(engine: sa.Engine, database: Database, schema: str | None, data_path
         if found is None and database.is_unreachable(error):
             raise
         if found is None:
-            raise CatalogError(f"no lake can be created in {database.location}: {_first_line(error)}") from error
+            raise CatalogError(f"no lake can be created in {database.location}: {first_line(error)}") from error
         return found
     return settings

@@ -373,6 +373,11 @@ _DUCKDB_TYPES = {
 }
 
 
+def first_line(error: sa.exc.DBAPIError) -> str:
+    """What the database said, without the statement that it said it of."""
+    return next((line.strip() for line in str(error.orig).splitlines() if line.strip()), "no reason given")
+
+
 def _schemata(schema: str) -> sa.Select[Any]:
     query = sa.select(sa.func.count()).select_from(sa.text("information_schema.schemata"))
     return query.where(sa.column("schema_name") == schema)

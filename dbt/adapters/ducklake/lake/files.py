@@ -68,7 +68,8 @@ class DataFile:
     file_size_bytes: int
     footer_size: int | None = None
     row_id_start: int | None = None
-    begin_snapshot: int = 0
+    begin_snapshot: int | None = None
+    """The snapshot that brought the file; None while it is only staged."""
     partition_id: int | None = None
     mapping_id: int | None = None
     partial_max: int | None = None

@@ -13,6 +13,7 @@ from . import conflicts
 from . import tables as t
 from .catalog import Catalog, SnapshotInfo
 from .changes import CommitInfo, Snapshotter, Staged, TableData, intent
+from .databases import first_line
 from .errors import (
     AlreadyExistsError,
     ConflictError,
@@ -309,7 +310,7 @@ class Transaction:
             except sa.exc.DBAPIError as error:
                 if not self.catalog.database.is_race(error):
                     raise LakeError(
-                        f"the commit failed in {self.catalog.database.location}: {error.orig}; nothing was changed"
+                        f"the commit failed in {self.catalog.database.location}: {first_line(error)}; nothing was changed"
                     ) from error
                 if attempt == retry.max_count:
                     raise ConflictError(

@@ -22,6 +22,10 @@ from ..lake.transaction import Transaction
 from .scan import Storage, TableScan
 
 
+STAGED_ROW_IDS = 10**18
+"""Where the row ids of staged rows begin, until the commit gives them their own."""
+
+
 @dataclass
 class Lake:
     """One lake under its name in SQL, perhaps held at one version."""
@@ -133,6 +137,7 @@ class Lake:
                 if any(f.mapping_id is not None for f in files):
                     maps = name_maps(connection, table.id)
                 inlined = read_inlined(connection, self.catalog, table, at.id)
+        row_id = STAGED_ROW_IDS
         for index, new in enumerate(data.added if data else (), start=1):
             mapping_id = None
             if new.name_map is not None:
@@ -144,9 +149,12 @@ class Lake:
                     path=paths.resolve(folder, new.path, new.path_is_relative),
                     record_count=new.record_count,
                     file_size_bytes=new.file_size_bytes,
+                    row_id_start=row_id,
+                    begin_snapshot=None,
                     mapping_id=mapping_id,
                 )
             )
+            row_id += new.record_count
         return TableScan(table, at.id, files, maps, inlined)
 
 

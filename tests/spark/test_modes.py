@@ -1,0 +1,84 @@
+"""The same work in every way to run Spark, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from ..servers import free_port
+
+SCRIPT = """
+import sys
+from dbt.adapters.ducklake import LakeSession
+
+settings = {"config": {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}}
+key, _, where = sys.argv[1].partition("=")
+settings[key] = where
+with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings) as lake:
+    lake.execute("create table t (a int not null, s string, l array<string>) partitioned by (s)")
+    lake.execute("insert into t select id, concat('k', id % 2), array('q', null) from range(100)")
+    lake.execute("create view v as select a, l from t where a >= 90")
+    with lake.transaction(message="two"):
+        lake.execute("insert into t values (100, null, null)")
+        lake.execute("create or replace table u as select count(*) as n, min(rowid) as r from t")
+    lake.execute("create or replace temp view tv as select * from v version as of 3")
+    print(lake.sql("select n, r from u").toArrow().to_pylist())
+    print(lake.sql("select count(*) as n, sum(size(l)) as l from v").toArrow().to_pylist())
+    later = lake.sql("select count(*) as n from t where s = 'k1'")
+    for _ in range(3):
+        lake.sql("select 1 from t limit 1").toArrow()
+    print(later.toArrow().to_pylist(), lake.sql("select count(*) as n from ducklake_snapshots()").toArrow().to_pylist())
+"""
+
+EXPECTED = ["[{'n': 101, 'r': 0}]", "[{'n': 11, 'l': 20}]", "[{'n': 50}] [{'n': 5}]"]
+
+
+def work(folder: Path, how: str) -> list[str]:
+    """What the script prints, with Spark run that way."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT, how], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [line for line in done.stdout.splitlines() if line.startswith("[{")]
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[str]:
+    """A standalone cluster of one worker, on loopback."""
+    home = os.path.dirname(pyspark.__file__)
+    environment = {**os.environ, "SPARK_HOME": home, "SPARK_NO_DAEMONIZE": "1"}
+    url = f"spark://127.0.0.1:{(port := free_port())}"
+    run = [os.path.join(home, "bin", "spark-class")]
+    master = [*run, "org.apache.spark.deploy.master.Master", "-h", "127.0.0.1", "-p", str(port), "--webui-port", "0"]
+    worker = [*run, "org.apache.spark.deploy.worker.Worker", url, "-c", "1", "-m", "1g", "-h", "127.0.0.1"]
+    processes = []
+    try:
+        for command in (master, [*worker, "-d", str(folder / "work"), "--webui-port", "0"]):
+            with open(folder / f"{len(processes)}.log", "wb") as log:
+                processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+            time.sleep(6)
+        yield url
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait()
+
+
+def test_spark_connect(tmp_path: Path) -> None:
+    assert work(tmp_path, "remote=local[2]") == EXPECTED
+
+
+def test_a_local_master(tmp_path: Path) -> None:
+    assert work(tmp_path, "master=local[2]") == EXPECTED
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the standalone cluster is started with a shell script")
+def test_a_cluster(tmp_path: Path) -> None:
+    with cluster(tmp_path) as url:
+        assert work(tmp_path, f"master={url}") == EXPECTED
