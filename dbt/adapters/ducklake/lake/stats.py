@@ -71,6 +71,16 @@ def file_stats(
     return {column.id: reader.stats(column, leaves) for column, leaves in _match(_tree(metadata), columns)}
 
 
+def physical_types(metadata: pq.FileMetaData, columns: Sequence[Column]) -> dict[int, str]:
+    """The Parquet type that holds each column's values, by column id, for columns of one leaf."""
+    schema = metadata.schema
+    return {
+        column.id: str(schema.column(leaves[0]).physical_type)
+        for column, leaves in _match(_tree(metadata), columns)
+        if len(leaves) == 1
+    }
+
+
 def merge(current: ColumnStats, new: ColumnStats, type_: str) -> ColumnStats:
     """The statistics of both files' rows together."""
     if new.value_count == 0 or current.value_count == 0:

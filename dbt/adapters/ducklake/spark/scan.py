@@ -20,6 +20,7 @@ from ..lake.errors import LakeError, UnsupportedError
 from ..lake.files import DataFile, NameMap, NameMapEntry
 from ..lake.inlined import InlinedRows
 from ..lake.snapshot import Table
+from ..lake.stats import physical_types
 from ..lake.types import Column
 from .types import (
     EXISTS_DEFAULT,
@@ -117,16 +118,8 @@ class _Reader:
             return {}
 
         def of(file: DataFile) -> tuple[tuple[int, str], ...]:
-            footer = self.storage.open_footer(file.path)
-            by_name = {c.name: c.id for c in self.columns}
-            found = []
-            for index in range(footer.num_columns):
-                leaf = footer.schema.column(index)
-                field = footer.schema.to_arrow_schema().field(leaf.path.split(".")[0])
-                column_id = int((field.metadata or {}).get(b"PARQUET:field_id", by_name.get(field.name, -1)))
-                if column_id in ids:
-                    found.append((column_id, str(leaf.physical_type)))
-            return tuple(sorted(found))
+            types = physical_types(self.storage.open_footer(file.path), self.columns)
+            return tuple(sorted((column_id, kind) for column_id, kind in types.items() if column_id in ids))
 
         return dict(zip((f.id for f in self.scan.files), _READERS.map(of, self.scan.files), strict=True))
 

@@ -57,6 +57,8 @@ class _Thread(threading.local):
         self.open: list[dict[str, Transaction]] = []
         self.lake: str | None = None
         self.schema: str | None = None
+        self.committed: Committed | None = None
+        """What the thread's last commit did."""
 
 
 class LakeSession:
@@ -248,8 +250,7 @@ class LakeSession:
             context = self._context(inner)
             rows = command(Scope(context, self._planner, transaction, self._lakes[name], in_transaction), statement)
             transaction.fold()
-        snapshot_id = self._committed.snapshot.id if not self._thread.open and self._committed else None
-        return Result(snapshot_id=snapshot_id, rows_affected=rows)
+        return Result(snapshot_id=None if in_transaction else self._last_snapshot(), rows_affected=rows)
 
     def _lake_of(self, statement: Any) -> str:
         """The lake that a statement changes, from the first part of its name."""
@@ -281,7 +282,7 @@ class LakeSession:
         if isinstance(statement, st.Rollback):
             return Result()
         self._finish(frame)
-        return Result(snapshot_id=self._committed.snapshot.id if self._committed else None)
+        return Result(snapshot_id=self._last_snapshot())
 
     def _use(self, statement: st.Use) -> Result:
         name = statement.name
@@ -306,7 +307,8 @@ class LakeSession:
     def _current_lake(self) -> str:
         return self._thread.lake or self.database
 
-    _committed: Committed | None = None
+    def _last_snapshot(self) -> int | None:
+        return self._thread.committed.snapshot.id if self._thread.committed else None
 
     def _begin(self) -> dict[str, Transaction]:
         """A new frame of transactions, one a lake, nested in the thread's running one if there is one."""
@@ -336,9 +338,9 @@ class LakeSession:
                 "a transaction can change one lake, since two catalog databases do not commit together;"
                 " change the other lake in a transaction of its own"
             )
-        self._committed = None
+        self._thread.committed = None
         for transaction in changed:
-            self._committed = transaction.commit()
+            self._thread.committed = transaction.commit()
 
     @contextmanager
     def _frame(self) -> Iterator[dict[str, Transaction]]:
