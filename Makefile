@@ -33,7 +33,7 @@ bench: $(STAMP) java
 
 .PHONY: java
 java: $(STAMP)
-	@$(BIN)/python -m dbt.adapters.ducklake.spark.java
+	@$(BIN)/python -c 'import sys; from dbt.adapters.ducklake.spark.java import main; sys.exit(main())'
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -235,7 +235,8 @@ def _reach(database: Database, retry: Retry, ask: Callable[[], T]) -> T:
             return ask()
         except sa.exc.DBAPIError as error:
             if not database.is_unreachable(error):
-                raise CatalogError(f"the catalog in {database.location} can not be read: {first_line(error)}") from error
+                reason = first_line(error)
+                raise CatalogError(f"the catalog in {database.location} can not be read: {reason}") from error
             if attempt == _OPENING_TRIES - 1:
                 seconds = time.monotonic() - begun
                 raise CatalogError(

@@ -232,21 +232,23 @@ class DuckDB(Database):
         return {"poolclass": NullPool}
 
     lock_timeout = 30.0
-    """For how many seconds another process may keep the file to itself: as long as with SQLite."""
+    """For how many seconds somebody else may keep the file to himself: as long as with SQLite."""
 
     def engine(self) -> sa.Engine:
         engine = super().engine()
 
         @sa.event.listens_for(engine, "do_connect")
         def _(dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
-            deadline = time.monotonic() + self.lock_timeout
+            deadline, wait = time.monotonic() + self.lock_timeout, 0.02
             while True:
                 try:
                     return dialect.connect(*arguments, **options)
                 except dialect.dbapi.Error as error:
-                    if _FILE_LOCK not in str(error) or time.monotonic() > deadline:
+                    if not any(sign in str(error) for sign in _FILE_IN_USE) or time.monotonic() > deadline:
                         raise
-                time.sleep(uniform(0.01, 0.05))
+                # Each try starts a whole DuckDB: too many of them only keep the holder from getting done.
+                time.sleep(wait * uniform(0.5, 1.0))
+                wait = min(wait * 1.5, 0.5)
 
         return engine
 
@@ -275,7 +277,8 @@ class DuckDB(Database):
 
     def is_race(self, error: sa.exc.DBAPIError) -> bool:
         return super().is_race(error) or any(
-            sign in str(error.orig) for sign in ("Transaction conflict", "Conflict on", "write-write conflict")
+            sign in str(error.orig)
+            for sign in ("Transaction conflict", "Conflict on", "write-write conflict", "PRIMARY KEY or UNIQUE")
         )
 
     def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
@@ -337,7 +340,8 @@ class MySQL(Database):
         return "`" + identifier.replace("`", "``") + "`"
 
 
-_FILE_LOCK = "Could not set lock"
+_FILE_IN_USE = ("Could not set lock", "Unique file handle conflict")
+"""What DuckDB says while another process, or a thread that is just closing it, has the file."""
 _SMALL_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 _DUCKDB_TYPES = {

@@ -310,7 +310,8 @@ class Transaction:
             except sa.exc.DBAPIError as error:
                 if not self.catalog.database.is_race(error):
                     raise LakeError(
-                        f"the commit failed in {self.catalog.database.location}: {first_line(error)}; nothing was changed"
+                        f"the commit failed in {self.catalog.database.location}: {first_line(error)};"
+                        " nothing was changed"
                     ) from error
                 if attempt == retry.max_count:
                     raise ConflictError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -35,10 +36,12 @@ LISTING_SETTINGS: Mapping[str, str] = {
 START_SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
     "spark.sql.catalogImplementation": "in-memory",
 }
 
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_QUIET = (Path(__file__).parent / "log4j2.properties").as_uri()
 
 _HADOOP = {
     "endpoint": "fs.s3a.endpoint",
@@ -131,6 +134,8 @@ class Engine:
             java.use()
             builder = builder.master(self._master or "local[*]")
             settings = {**START_SETTINGS, **settings}
+            given = settings.get(_JAVA_OPTIONS, "")
+            settings[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={_QUIET} {given}".strip()
         for key, value in settings.items():
             builder = builder.config(key, str(value).lower() if isinstance(value, bool) else value)
         try:
