@@ -18,7 +18,7 @@ from .files import NameMap, NewDataFile, name_maps
 from .options import Key
 from .partitions import PartitionSpec
 from .snapshot import LakeState, Schema, Table, View, quoted
-from .stats import TableColumnStats, widen
+from .stats import TableColumnStats, widen, widest
 from .types import Column
 
 # How many values one statement may list: databases take 32,766 (SQLite) or 65,535 (PostgreSQL).
@@ -470,7 +470,7 @@ class Snapshotter:
         record_count = known.record_count if known else 0
         next_row_id = known.next_row_id if known else 0
         size = known.file_size_bytes if known else 0
-        columns = self._column_stats(table_id)
+        columns = self._column_stats(table_id, types)
         fresh = not columns and next_row_id == 0
         mappings = self._mappings(table_id, files)
         exact = True
@@ -532,12 +532,23 @@ class Snapshotter:
             self._add(stats, table_id=table_id, **values)
         self._put_column_stats(table_id, columns, fresh)
 
-    def _column_stats(self, table_id: int) -> dict[int, TableColumnStats]:
-        stats = t.table_column_stats
-        return {
+    def _column_stats(self, table_id: int, types: Mapping[int, str]) -> dict[int, TableColumnStats]:
+        """The table's statistics, in which no bounds mean that there is no value yet."""
+        stats, file_stats = t.table_column_stats, t.file_column_stats
+        found = {
             r.column_id: TableColumnStats(r.contains_null, r.contains_nan, r.min_value, r.max_value, r.extra_stats)
             for r in self.connection.execute(sa.select(stats).where(stats.c.table_id == table_id))
         }
+        # The reference forgets bounds that it can not compare, after a change of type for example.
+        bare = [i for i, s in found.items() if s.min_value is None and s.max_value is None]
+        if bare:
+            with_values = sa.select(file_stats.c.column_id.distinct()).where(
+                file_stats.c.table_id == table_id, file_stats.c.column_id.in_(bare), file_stats.c.value_count > 0
+            )
+            for column_id in self.connection.scalars(with_values):
+                least, greatest = widest(types[column_id]) if column_id in types else (None, None)
+                found[column_id] = replace(found[column_id], min_value=least, max_value=greatest)
+        return found
 
     def _put_column_stats(self, table_id: int, columns: Mapping[int, TableColumnStats], fresh: bool) -> None:
         stats = t.table_column_stats
@@ -637,7 +648,8 @@ def _definitions(columns: Iterable[Column]) -> dict[int, dict[str, Any]]:
             "default_value": "NULL" if column.default_value is None else column.default_value,
             "nulls_allowed": column.nulls_allowed,
             "parent_column": parent,
-            "default_value_type": column.default_value_type,
+            # The reference has no word for the default of what can have none.
+            "default_value_type": "" if column.children else column.default_value_type,
             "default_value_dialect": column.default_value_dialect,
         }
         for child in column.children:

@@ -59,6 +59,8 @@ class Database:
     has_schemas = False
     transactional_ddl = True
     supports_inlining = True
+    inlined_structs_are_sql = True
+    """Whether inlined structs are text, which the reference writes as SQL."""
     read_isolation: str | None = None
 
     def engine(self) -> sa.Engine:
@@ -192,6 +194,16 @@ class Postgres(Database):
         # unique violation, serialization failure, deadlock
         return getattr(error.orig, "sqlstate", None) in ("23505", "40001", "40P01")
 
+    def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        if len(rows) < 50:
+            super().insert(connection, table, rows)
+            return
+        # Row by row is a message each: hand over one array for each column.
+        columns = list(rows[0])
+        arrays = [sa.literal([row[c] for row in rows], sa.ARRAY(table.c[c].type)) for c in columns]
+        source = sa.func.unnest(*arrays).table_valued(*columns, name="lake_rows").render_derived()
+        connection.execute(sa.insert(table).from_select(columns, sa.select(*(source.c[c] for c in columns))))
+
     def inlined_type(self, column: Column) -> str:
         if decimal := decimal_parts(column.type):
             return f"DECIMAL({decimal[0]},{decimal[1]})"
@@ -226,6 +238,7 @@ class DuckDB(Database):
     driver = "duckdb-engine"
     extra = "duckdb"
     has_schemas = True
+    inlined_structs_are_sql = False
 
     def _engine_options(self) -> dict[str, Any]:
         # A connection that stays open would lock the file for every other process.
@@ -317,7 +330,7 @@ class DuckDB(Database):
         return _DUCKDB_TYPES[column.type]
 
     def readable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
-        native = type_ in ("boolean", "varchar", "json", "blob", *_SMALL_INTEGERS)
+        native = type_ in ("boolean", "varchar", "blob", *_SMALL_INTEGERS)
         return column if native else sa.cast(column, sa.String())
 
 

@@ -10,7 +10,7 @@ import datetime
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -81,7 +81,7 @@ def read(connection: sa.Connection, catalog: Catalog, table: Table, at: int) -> 
         )
         rows = connection.execute(query).all()
         if rows:
-            found.append(_as_arrow(rows, old, table))
+            found.append(_as_arrow(rows, old, table, catalog.database.inlined_structs_are_sql))
     return InlinedRows(pa.concat_tables(found)) if found else None
 
 
@@ -111,19 +111,19 @@ def _columns_at(connection: sa.Connection, table_id: int, version: int) -> tuple
     return build_columns(rows)
 
 
-def _as_arrow(rows: Sequence[Any], old: Sequence[Column], table: Table) -> pa.Table:
+def _as_arrow(rows: Sequence[Any], old: Sequence[Column], table: Table, as_sql: bool) -> pa.Table:
     by_id = {c.id: (i, c) for i, c in enumerate(old)}
     arrays, names = [], []
     for column in table.columns:
         kind = arrow_type(column)
-        if column.id in by_id:
-            index, was = by_id[column.id]
-            values = [reshape(decode(row[index + 2], was), was, column) for row in rows]
-        else:
-            values = [decode(column.initial_default, column)] * len(rows)
         try:
+            if column.id in by_id:
+                index, was = by_id[column.id]
+                values = [reshape(decode(row[index + 2], was, as_sql), was, column) for row in rows]
+            else:
+                values = [decode(column.initial_default, column)] * len(rows)
             arrays.append(pa.array(values, type=kind))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (ArithmeticError, ValueError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise UnsupportedError(
                 f"column {column.name} of table {table.name} holds an inlined value that Spark has no"
                 f" {column.type_text()} for ({error}); flush the inlined rows with ducklake_flush_inlined_data"
@@ -191,14 +191,21 @@ _ARROW = {
 }
 
 
-def decode(value: Any, column: Column) -> Any:
-    """The Python value of what the catalog holds for a column: a text in DuckDB's notation, or a value."""
+_EXACT = Context(prec=76)
+
+
+def decode(value: Any, column: Column, as_sql: bool = False) -> Any:
+    """The Python value of what the catalog holds for a column: a text in DuckDB's notation, or a value.
+
+    `as_sql` says that a struct's fields are SQL literals (`'it''s'`, `CAST('...' AS DATE)`), as the
+    reference writes them where the database has no structs; inside lists and maps they never are.
+    """
     if value is None:
         return None
     if column.children:
         if not isinstance(value, str):
             value = bytes(value).decode()
-        return _Notation(value).value(column)
+        return _Notation(value).value(column, as_sql)
     return _scalar(value, column.type)
 
 
@@ -214,7 +221,7 @@ def _scalar(value: Any, kind: str) -> Any:
     if kind in ("float32", "float64"):
         return float(value)
     if decimal := decimal_parts(kind):
-        return Decimal(str(value)).quantize(Decimal(1).scaleb(-decimal[1]))
+        return Decimal(str(value)).quantize(Decimal(1).scaleb(-decimal[1]), context=_EXACT)
     if kind == "date":
         return value if isinstance(value, datetime.date) else datetime.date.fromisoformat(value)
     if kind == "timestamptz":
@@ -243,6 +250,11 @@ def parse_blob(text: str) -> bytes:
     return bytes(result)
 
 
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_SQL_LITERAL = re.compile(r"'((?:[^']|'')*)'")
+_SQL_CAST = re.compile(r"CAST\('(.*?)' AS [A-Z_ ]+\)", re.DOTALL)
+
+
 class _Notation:
     """Reads DuckDB's text for nested values: `[1, NULL]`, `{'a': x, 'b': 'y z'}`, `{k=1}`."""
 
@@ -250,13 +262,13 @@ class _Notation:
         self.text = text
         self.at = 0
 
-    def value(self, column: Column) -> Any:
-        result = self._item(column, "")
+    def value(self, column: Column, as_sql: bool) -> Any:
+        result = self._item(column, "", as_sql)
         if self.at != len(self.text):
             raise self._failure("the end")
         return result
 
-    def _item(self, column: Column, ends: str) -> Any:
+    def _item(self, column: Column, ends: str, as_sql: bool = False) -> Any:
         if self._null(ends):
             return None
         if column.type == "list":
@@ -264,10 +276,12 @@ class _Notation:
         if column.type == "map":
             return self._sequence("{", "}", lambda: self._entry(column))
         if column.type == "struct":
-            return dict(self._sequence("{", "}", lambda: self._field(column)))
+            return dict(self._sequence("{", "}", lambda: self._field(column, as_sql)))
         if column.type in ("json", "variant"):
-            return self._raw(ends)
-        return _scalar(self._word(ends), column.type)
+            return self._raw(ends, as_sql)
+        if as_sql and self.text.startswith("CAST('", self.at):
+            return _scalar(self._cast(), column.type)
+        return _scalar(self._word(ends, as_sql), column.type)
 
     def _null(self, ends: str) -> bool:
         after = self.text[self.at + 4 : self.at + 5]
@@ -291,28 +305,30 @@ class _Notation:
         self._take("=")
         return key, self._item(column.children[1], ",}")
 
-    def _field(self, column: Column) -> tuple[str, Any]:
-        name = self._word(":")
+    def _field(self, column: Column, as_sql: bool) -> tuple[str, Any]:
+        name = self._word(":", as_sql)
         self._take(": ")
         field = column.child(name)
         if field is None:
             raise self._failure(f"a field of {column.type_text()}")
-        return field.name, self._item(field, ",}")
+        return field.name, self._item(field, ",}", as_sql)
 
-    def _word(self, ends: str) -> str:
-        if self.text.startswith("'", self.at):
-            result = []
-            self.at += 1
-            while not self.text.startswith("'", self.at):
-                if self.text.startswith("\\", self.at):
-                    self.at += 1
-                if self.at >= len(self.text):
-                    raise self._failure("a closing quote")
-                result.append(self.text[self.at])
-                self.at += 1
-            self.at += 1
-            return "".join(result)
-        return self._until(ends)
+    def _word(self, ends: str, as_sql: bool = False) -> str:
+        if not self.text.startswith("'", self.at):
+            return self._until(ends)
+        match = (_SQL_LITERAL if as_sql else _QUOTED).match(self.text, self.at)
+        if not match:
+            raise self._failure("a closing quote")
+        self.at = match.end()
+        return match[1].replace("''", "'") if as_sql else re.sub(r"\\(.)", r"\1", match[1], flags=re.DOTALL)
+
+    def _cast(self) -> str:
+        """The text in `CAST('...' AS ...)`, whose quotes are not doubled."""
+        match = _SQL_CAST.match(self.text, self.at)
+        if not match:
+            raise self._failure("the type of a CAST")
+        self.at = match.end()
+        return match[1]
 
     def _until(self, ends: str) -> str:
         start = self.at
@@ -320,10 +336,10 @@ class _Notation:
             self.at += 1
         return self.text[start : self.at]
 
-    def _raw(self, ends: str) -> str:
+    def _raw(self, ends: str, as_sql: bool) -> str:
         """A JSON text, which stands there without quotes of its own."""
         if self.text.startswith("'", self.at):
-            return self._word(ends)
+            return self._word(ends, as_sql)
         start, depth, quoted = self.at, 0, False
         while self.at < len(self.text):
             character = self.text[self.at]

@@ -265,7 +265,8 @@ def build_columns(
                 id=r.column_id,
                 name=r.column_name,
                 type=r.column_type,
-                nulls_allowed=r.nulls_allowed is not False,
+                # The reference writes false for every field that it adds or renames, and takes NULLs there.
+                nulls_allowed=parent is not None or r.nulls_allowed is not False,
                 children=level(r.column_id),
                 initial_default=r.initial_default,
                 default_value=None if r.default_value == "NULL" else r.default_value,

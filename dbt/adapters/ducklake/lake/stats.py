@@ -72,13 +72,15 @@ def file_stats(
 
 
 def physical_types(metadata: pq.FileMetaData, columns: Sequence[Column]) -> dict[int, str]:
-    """The Parquet type that holds each column's values, by column id, for columns of one leaf."""
-    schema = metadata.schema
-    return {
-        column.id: str(schema.column(leaves[0]).physical_type)
-        for column, leaves in _match(_tree(metadata), columns)
-        if len(leaves) == 1
-    }
+    """How a file holds each column's values, by column id, for columns of one leaf: `INT64`, `INT64:ns`."""
+    found = {}
+    for column, leaves in _match(_tree(metadata), columns):
+        if len(leaves) == 1:
+            leaf = metadata.schema.column(leaves[0])
+            logical = json.loads(leaf.logical_type.to_json())
+            unit = f":{_unit(logical)}" if "timeUnit" in logical else ""
+            found[column.id] = f"{leaf.physical_type}{unit}"
+    return found
 
 
 def merge(current: ColumnStats, new: ColumnStats, type_: str) -> ColumnStats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 
 import sqlglot
 
@@ -66,7 +66,7 @@ def _as_text(value: object, kind: str) -> str:
         if kind in FLOATS:
             return repr(float(str(value)))
         if decimal := decimal_parts(kind):
-            number = Decimal(str(value)).quantize(Decimal(1).scaleb(-decimal[1]))
+            number = Decimal(str(value)).quantize(Decimal(1).scaleb(-decimal[1]), context=Context(prec=76))
             if len(number.as_tuple().digits) > decimal[0]:
                 raise wrong
             return f"{number:f}"

@@ -21,7 +21,6 @@ from ..lake.snapshot import LakeState, Snapshots, Table
 from ..lake.transaction import Transaction
 from .scan import Storage, TableScan
 
-
 STAGED_ROW_IDS = 10**18
 """Where the row ids of staged rows begin, until the commit gives them their own."""
 

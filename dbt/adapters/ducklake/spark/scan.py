@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -12,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import xxhash
+from pyspark.sql import Column as Column_
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
@@ -19,15 +21,19 @@ from pyspark.sql import types as s
 from ..lake.errors import LakeError, UnsupportedError
 from ..lake.files import DataFile, NameMap, NameMapEntry
 from ..lake.inlined import InlinedRows
+from ..lake.partitions import HIVE_NULL, hive_folder
 from ..lake.snapshot import Table
 from ..lake.stats import physical_types
 from ..lake.types import Column
 from .types import (
     EXISTS_DEFAULT,
+    MISSING,
     TWO_FACED,
     default_literal,
     from_file,
+    has_scan_default,
     needs_conversion,
+    needs_default,
     query_type,
     quoted,
     stored_field,
@@ -112,14 +118,14 @@ class _Reader:
         return groups
 
     def _faces(self) -> dict[int, tuple[tuple[int, str], ...]]:
-        """For tables with types that engines store differently: which way each file does."""
-        ids = {c.id for top in self.columns for c in top.walk() if c.type in TWO_FACED}
+        """How each file holds the columns of which that must be known; most tables have none."""
+        ids = {c.id for top in self.columns for c in top.walk() if c.type in TWO_FACED or needs_default(c)}
         if not ids:
             return {}
 
         def of(file: DataFile) -> tuple[tuple[int, str], ...]:
             types = physical_types(self.storage.open_footer(file.path), self.columns)
-            return tuple(sorted((column_id, kind) for column_id, kind in types.items() if column_id in ids))
+            return tuple((column_id, types.get(column_id, MISSING)) for column_id in sorted(ids))
 
         return dict(zip((f.id for f in self.scan.files), _READERS.map(of, self.scan.files), strict=True))
 
@@ -182,7 +188,7 @@ class _Reader:
             [(_base_name(f.path), f.row_id_start, f.begin_snapshot) for f in files],
             "_lake_file string, _lake_row_id long, _lake_snapshot long",
         )
-        names = F.col("_metadata.file_name")
+        names = _file_name(f.path for f in files)
         if len({_base_name(f.path) for f in files}) < len(files):
             raise UnsupportedError(
                 f"rowid and snapshot_id of table {self.scan.table.name} can not be read: some of its files have"
@@ -199,8 +205,8 @@ class _Reader:
         entry = next((e for e in entries if e.column_id == column.id), None)
         if entry is None or entry.is_partition:
             metadata: dict[str, Any] = {}
-            if column.initial_default is not None and not column.children and entry is None:
-                metadata[EXISTS_DEFAULT] = default_literal(column, stored_leaf(column, physical))
+            if has_scan_default(column) and entry is None:
+                metadata[EXISTS_DEFAULT] = default_literal(column)
             kind = query_type(column) if column.children else stored_leaf(column, physical)
             return s.StructField(f"_lake_missing_{column.id}", kind, True, metadata)
         return s.StructField(entry.source_name, self._mapped_type(column, entry, physical), True)
@@ -231,9 +237,10 @@ class _Reader:
         sources = {e.column_id: e.source_name for e in name_map if e.is_partition}
         for column in self.columns:
             if column.id in sources:
-                folder = F.regexp_extract(F.col("_metadata.file_path"), f"/{_pattern(sources[column.id])}=([^/]*)/", 1)
-                value = F.when(folder != "__HIVE_DEFAULT_PARTITION__", F.expr("url_decode(_lake_folder)"))
-                rows = rows.withColumn("_lake_folder", folder)
+                # Spark's encoding of the path is around that of the folder's own.
+                path = _decoded(F.col("_metadata.file_path"))
+                folder = F.regexp_extract(path, f"/{_pattern(_escaped(sources[column.id]))}=([^/]*)/", 1)
+                value = F.when(folder != HIVE_NULL, _decoded(folder))
                 rows = rows.withColumn(f"_lake_missing_{column.id}", value.cast(query_type(column)))
         return rows
 
@@ -254,7 +261,8 @@ class _Reader:
         if delete_files:
             parts.append(self._deleted_positions(delete_files, starts))
         keys = reduce(DataFrame.union, parts)
-        name = F.concat(F.col("_metadata.file_name"), F.lit(salt)) if salt else F.col("_metadata.file_name")
+        name = _file_name(f.path for f in files)
+        name = F.concat(name, F.lit(salt)) if salt else name
         columns = rows.columns
         keyed = rows.withColumn("_lake_row_key", F.xxhash64(name) + F.col("_metadata.row_index"))
         kept = keyed.join(F.broadcast(keys), F.col("_lake_row_key") == F.col("_lake_key"), "left_anti")
@@ -332,12 +340,33 @@ def _signed(number: int) -> int:
     return number - 2**64 if number >= 2**63 else number
 
 
+def _file_name(paths: Iterable[str]) -> Column_:
+    """The name of the file that a row is from, as the catalog has it: Spark gives it URL-encoded."""
+    name = F.col("_metadata.file_name")
+    if all(_PLAIN_NAME.fullmatch(_base_name(path)) for path in paths):
+        return name
+    return _decoded(name)
+
+
+def _decoded(text: Column_) -> Column_:
+    """The text without its URL encoding, in which a plus is a plus."""
+    return F.url_decode(F.regexp_replace(text, r"\+", "%2B"))
+
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
 def _base_name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
 def _partition_ids(name_map: NameMap) -> set[int]:
     return {e.column_id for e in name_map if e.is_partition}
+
+
+def _escaped(name: str) -> str:
+    """A column's name as a folder has it."""
+    return hive_folder(name, "").removesuffix("=")
 
 
 def _pattern(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import types as s
 
 from ..lake.errors import SchemaChangeError, UnsupportedError
+from ..lake.inlined import parse_blob
 from ..lake.types import Column, decimal_parts
 
 FIELD_ID = "parquet.field.id"
@@ -58,11 +59,14 @@ _STORED: Mapping[str, s.DataType] = {"uuid": s.BinaryType(), "time": s.LongType(
 _STORED_AS: Mapping[tuple[str, str], s.DataType] = {
     ("int128", "DOUBLE"): s.DoubleType(),
     ("uint128", "DOUBLE"): s.DoubleType(),
-    ("timestamp_ns", "INT64"): s.LongType(),
-    ("time_ns", "INT64"): s.LongType(),
-    ("timetz", "INT64"): s.LongType(),
+    ("timestamp_ns", "INT64:ns"): s.LongType(),
+    ("time_ns", "INT64:ns"): s.LongType(),
+    ("timetz", "INT64:us"): s.LongType(),
     ("interval", "FIXED_LEN_BYTE_ARRAY"): s.BinaryType(),
 }
+
+MISSING = "missing"
+"""What is said of a column in place of its physical type where a file has no such column."""
 
 
 def query_type(column: Column) -> s.DataType:
@@ -107,9 +111,28 @@ def stored_field(column: Column, physical: Mapping[int, str]) -> s.StructField:
     """The field by which Spark finds a column in a file: by its id, with its default where it lacks it."""
     metadata: dict[str, Any] = {FIELD_ID: column.id}
     kind = _tree(column, lambda c: stored_leaf(c, physical), metadata=True)
-    if column.initial_default is not None and not column.children:
-        metadata[EXISTS_DEFAULT] = default_literal(column, stored=kind)
+    if has_scan_default(column):
+        metadata[EXISTS_DEFAULT] = default_literal(column)
     return s.StructField(column.name, kind, True, metadata)
+
+
+def has_scan_default(column: Column) -> bool:
+    """Whether Spark's scan fills in the column's default where a file lacks it."""
+    if column.initial_default is None or column.children:
+        return False
+    decimal = decimal_parts(column.type)
+    return column.type in _SCAN_DEFAULTS or (decimal is not None and decimal[0] <= 18)
+
+
+def needs_default(column: Column) -> bool:
+    """Whether a default must be put in by the query, since the scan can not."""
+    return column.initial_default is not None and not column.children and not has_scan_default(column)
+
+
+_SCAN_DEFAULTS = frozenset(
+    ("boolean", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float32", "float64", "varchar")
+    + ("json", "date", "timestamp", "timestamp_us", "timestamp_s", "timestamp_ms", "timestamptz")
+)
 
 
 def written_field(column: Column) -> s.StructField:
@@ -123,12 +146,16 @@ def _written_leaf(column: Column) -> s.DataType:
 
 def from_file(sql: str, column: Column, physical: Mapping[int, str]) -> str:
     """The Spark SQL for a column as a query sees it, from what a file holds."""
+    if physical.get(column.id) == MISSING and column.initial_default is not None:
+        return default_literal(column)
     if not needs_conversion(column, physical):
         return sql
     return _convert(sql, column, lambda text, leaf: _leaf_from_file(text, leaf, physical))
 
 
 def needs_conversion(column: Column, physical: Mapping[int, str]) -> bool:
+    if physical.get(column.id) == MISSING and column.initial_default is not None:
+        return True
     return any(
         not c.children and (c.type in _STORED or (c.type, physical.get(c.id, "")) in _STORED_AS) for c in column.walk()
     )
@@ -187,7 +214,8 @@ def _clock(micros: str) -> str:
         f" ({micros} div 1000000) % 60)"
     )
     fraction = f"rtrim('0', format_string('.%06d', {micros} % 1000000))"
-    return f"if({micros} % 1000000 = 0, {whole}, concat({whole}, {fraction}))"
+    text = f"if({micros} % 1000000 = 0, {whole}, concat({whole}, {fraction}))"
+    return f"case when {micros} is null then null else {text} end"
 
 
 def _interval(sql: str) -> str:
@@ -283,27 +311,17 @@ def string_literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def default_literal(column: Column, stored: s.DataType | None = None) -> str:
+def default_literal(column: Column) -> str:
     """A column's default, as the catalog holds it, as a literal of Spark SQL."""
-    text = column.initial_default
-    if text is None:
-        return "NULL"
-    return value_literal(text, column, stored)
+    return "NULL" if column.initial_default is None else value_literal(column.initial_default, column)
 
 
-def value_literal(text: str, column: Column, stored: s.DataType | None = None) -> str:
+def value_literal(text: str, column: Column) -> str:
     kind = column.type
     if kind == "boolean":
         return "true" if text.lower() in ("true", "t", "1") else "false"
     if kind == "blob":
-        from ..lake.inlined import parse_blob
-
         return f"X'{parse_blob(text).hex()}'"
-    if isinstance(stored, s.BinaryType):
-        return f"cast({string_literal(text)} as binary)"
-    if isinstance(stored, s.LongType) and kind == "time":
-        hours, minutes, seconds = text.split(":")
-        return f"{(int(hours) * 60 + int(minutes)) * 60_000_000 + round(float(seconds) * 1_000_000)}L"
     target = query_type(column)
     if isinstance(target, s.StringType):
         return string_literal(text)

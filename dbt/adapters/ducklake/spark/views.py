@@ -23,14 +23,22 @@ def spark_sql(view: View, name: str) -> str:
     if view.dialect.lower() in ("spark", "spark_sql", "databricks"):
         return view.sql
     try:
-        return sqlglot.transpile(
-            view.sql, read=view.dialect.lower(), write="spark", unsupported_level=sqlglot.ErrorLevel.RAISE
-        )[0]
+        tree = sqlglot.parse_one(view.sql, read=view.dialect.lower())
+        tree = tree.transform(_from_duckdb)
+        text: str = tree.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
+        return text
     except (sqlglot.errors.SqlglotError, ValueError) as error:
         raise UnsupportedError(
             f"view {name} is written in {view.dialect}'s SQL, and its query can not be said in Spark's"
             f" ({str(error).splitlines()[0]}); create a view in Spark's words beside it"
         ) from error
+
+
+def _from_duckdb(node: exp.Expr) -> exp.Expr:
+    """Functions by whose inner names DuckDB keeps a query."""
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "count_star":
+        return exp.Count(this=exp.Star())
+    return node
 
 
 # Nodes whose meaning is the same in both languages, whatever the values.

@@ -16,7 +16,7 @@ from pyspark.sql import types as s
 from ..lake.errors import ConstraintError, LakeError, UnsupportedError
 from ..lake.files import NameMap, NameMapEntry, NewDataFile
 from ..lake.options import Options
-from ..lake.partitions import Identity, PartitionSpec, hive_folder, parse_hive_folder, partition_text_sql
+from ..lake.partitions import HIVE_NULL, Identity, PartitionSpec, hive_folder, parse_hive_folder, partition_text_sql
 from ..lake.paths import as_folder, new_file_name, new_uuid7, relative_to
 from ..lake.snapshot import Table
 from ..lake.sorting import SortKey
@@ -29,7 +29,7 @@ TRUNCATE_AT = 2000
 
 _PART = "_lake_part_"
 _EMPTY = "~"
-"""What stands for an empty text in a folder's name, where Spark makes no difference between it and NULL."""
+"""What comes before texts in a folder's name that Spark would take for NULL, and before those that begin so."""
 
 _WORKERS = 16
 
@@ -145,14 +145,19 @@ def _arrange(rows: DataFrame, target: Target) -> tuple[DataFrame, list[str]]:
 def _key_text(column: Column, spec: PartitionSpec, index: int) -> str:
     """The Spark SQL for a partition value as text; no value is the empty text, which Spark takes for NULL."""
     field = spec.fields[index]
+    value = quoted(column.name)
+    if column.type == "time":
+        moment = f"cast(concat('1970-01-01 ', cast({value} as string)) as timestamp_ntz)"
+        value = f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {moment})"
     if isinstance(field.transform, Identity):
-        text = partition_text_sql(quoted(column.name), column.type)
+        text = partition_text_sql(value, column.type)
     else:
-        text = f"cast({field.transform.spark_sql(quoted(column.name), column.type)} as string)"
+        text = f"cast({field.transform.spark_sql(value, column.type)} as string)"
     if column.type not in ("varchar", "json", "blob") or not isinstance(field.transform, Identity):
         return text
-    mark = string_literal(_EMPTY)
-    return f"case when {text} = '' or startswith({text}, {mark}) then concat({mark}, {text}) else {text} end"
+    mark, null = string_literal(_EMPTY), string_literal(HIVE_NULL)
+    taken = f"{text} in ('', {null}) or startswith({text}, {mark})"
+    return f"case when {taken} then concat({mark}, {text}) else {text} end"
 
 
 def sort_columns(keys: Sequence[SortKey], table: Table) -> list[SparkColumn]:
