@@ -146,8 +146,8 @@ class Snapshotter:
         """The real id of every table, view, partition and sort specification staged with one below zero."""
         self.rows: dict[sa.Table, list[dict[str, Any]]] = defaultdict(list)
         self.changes: list[str] = []
-        self.new_versions: list[int] = []
-        """Tables whose columns or partitioning are new: they get a schema version and a table of inlined rows."""
+        self.new_versions: dict[int, bool] = {}
+        """Tables whose columns or partitioning are new, and whether their inlined rows need a new table."""
 
     def write(self) -> SnapshotInfo:
         makes_snapshot = self.staged.makes_snapshot(self.base_state)
@@ -300,9 +300,9 @@ class Snapshotter:
         self._partition(table_id, old.partition if old else None, new.partition)
         self._sort(table_id, old, new)
         self._tags(table_id, old.tags if old else (), new.tags)
-        shape = [_definitions(old_columns), old.partition if old else None]
-        if old is None or _is_moved(old, new) or shape != [_definitions(new.columns), new.partition]:
-            self.new_versions.append(new.id)
+        is_other = old is None or _is_moved(old, new) or old.partition != new.partition
+        if is_other or _definitions(old_columns) != _definitions(new.columns):
+            self.new_versions[new.id] = is_other or _shape(old_columns) != _shape(new.columns)
 
     def _columns(self, table_id: int, old: tuple[Column, ...], new: tuple[Column, ...]) -> None:
         before, after = _definitions(old), _definitions(new)
@@ -409,7 +409,7 @@ class Snapshotter:
 
     def _versions(self) -> None:
         """What a table with a new definition needs besides: its schema version, its table of inlined rows."""
-        for provisional in self.new_versions:
+        for provisional, needs_inlined_table in self.new_versions.items():
             table = self.staged.state.tables[provisional]
             table_id = self._catalog_id(table.id)
             self._add(
@@ -420,7 +420,7 @@ class Snapshotter:
             )
             options = self.catalog.options(self.connection).with_values(self._resolved_options())
             limit = options.number("data_inlining_row_limit", self._catalog_id(table.schema_id), table_id)
-            if limit and inlined.can_inline(self.catalog.database, table.columns):
+            if needs_inlined_table and limit and inlined.can_inline(self.catalog.database, table.columns):
                 name = f"ducklake_inlined_data_{table_id}_{self.schema_version}"
                 inlined.create_table(self.connection, self.catalog, name, table.columns)
                 self._add(
@@ -473,7 +473,7 @@ class Snapshotter:
         columns = self._column_stats(table_id, types)
         fresh = not columns and next_row_id == 0
         mappings = self._mappings(table_id, files)
-        exact = True
+        exact = all(column.exact for column in columns.values())
         for file in files:
             file_id = self._file_id()
             self._add(
@@ -545,9 +545,10 @@ class Snapshotter:
             with_values = sa.select(file_stats.c.column_id.distinct()).where(
                 file_stats.c.table_id == table_id, file_stats.c.column_id.in_(bare), file_stats.c.value_count > 0
             )
+            column_id: int
             for column_id in self.connection.scalars(with_values):
                 least, greatest = widest(types[column_id]) if column_id in types else (None, None)
-                found[column_id] = replace(found[column_id], min_value=least, max_value=greatest)
+                found[column_id] = replace(found[column_id], min_value=least, max_value=greatest, exact=False)
         return found
 
     def _put_column_stats(self, table_id: int, columns: Mapping[int, TableColumnStats], fresh: bool) -> None:
@@ -658,3 +659,8 @@ def _definitions(columns: Iterable[Column]) -> dict[int, dict[str, Any]]:
     for column in columns:
         visit(column, None)
     return result
+
+
+def _shape(columns: Iterable[Column]) -> list[tuple[int, str, str]]:
+    """What of columns their stored rows depend on: not defaults, nor whether there may be NULLs."""
+    return [(field.id, field.name, field.type) for column in columns for field in column.walk()]
