@@ -102,6 +102,14 @@ _TYPES: dict[str, Callable[[], TypeEngine[Any]]] = {
 }
 
 
+# Whatever the database's own default: every name as it is, and two that differ in case are two.
+_UNICODE: dict[str, Any] = {
+    f"{dialect}_{word}": value
+    for dialect in ("mysql", "mariadb")
+    for word, value in (("charset", "utf8mb4"), ("collate", "utf8mb4_bin"))
+}
+
+
 def _table(name: str, **columns: str) -> sa.Table:
     """A table of the specification; `*id` is its primary key, `text!` may not be NULL."""
     return sa.Table(
@@ -117,6 +125,7 @@ def _table(name: str, **columns: str) -> sa.Table:
             )
             for column, kind in columns.items()
         ),
+        **_UNICODE,
     )
 
 

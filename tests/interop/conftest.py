@@ -1,0 +1,55 @@
+"""Lakes with both engines on them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from .engines import CATALOGS, WRITERS, Both
+
+
+@pytest.fixture
+def open_lake(spark: SparkSession, new_lake: Callable[[str], Any]) -> Iterator[Callable[..., Both]]:
+    """Makes a lake on the catalog database of that kind, with both engines."""
+    opened = []
+
+    def make(kind: str, **options: Any) -> Both:
+        opened.append(Both(spark, new_lake(kind), **options))
+        return opened[-1]
+
+    yield make
+    for lake in opened:
+        lake.close()
+
+
+@pytest.fixture(params=CATALOGS)
+def lake(request: pytest.FixtureRequest, open_lake: Callable[..., Both]) -> Both:
+    """A new lake on each kind of catalog database."""
+    return open_lake(request.param)
+
+
+@pytest.fixture(params=WRITERS)
+def writer(request: pytest.FixtureRequest) -> str:
+    """Who writes: one engine, or both in turns."""
+    return str(request.param)
+
+
+USUAL = {("sqlite", "spark"), ("sqlite", "duckdb"), ("postgres", "turns"), ("postgres", "duckdb"), ("duckdb", "turns")}
+"""Catalogs and writers of a usual run; INTEROP_MATRIX=full runs each with each."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("INTEROP_MATRIX") == "full":
+        return
+    chosen, left_out = [], []
+    for item in items:
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        pair = (given.get("lake"), given.get("writer"))
+        (left_out if None not in pair and pair not in USUAL else chosen).append(item)
+    items[:] = chosen
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)

@@ -1,0 +1,67 @@
+"""Files that DuckDB registers as they are: found by name, with columns that are missing, extra or in the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .engines import Both
+
+
+def test_a_registered_file_is_read_by_name(lake: Both, tmp_path: Path) -> None:
+    file, other = f"{tmp_path}/foreign.parquet", f"{tmp_path}/other one.parquet"
+    nested = [{"a": 1, "b": ["x", None]}, None]
+    pq.write_table(
+        pa.table({"v": ["one", "two"], "id": pa.array([1, 2], pa.int32()), "s": nested, "extra": [True, False]}), file
+    )
+    pq.write_table(pa.table({"id": pa.array([3], pa.int32()), "s": [{"b": ["z"], "a": 9}]}), other)
+    lake.duckdb(
+        "create table t (id int, v varchar default 'dflt', s struct(a bigint, b varchar[]))",
+        f"call ducklake_add_data_files('lake', 't', '{file}', ignore_extra_columns => true)",
+        f"call ducklake_add_data_files('lake', 't', '{other}', allow_missing => true)",
+    )
+    lake.spark("insert into t values (4, 'spark', named_struct('a', 4, 'b', array('s')))")
+    lake.spark("alter table t rename column v to word", "alter table t rename column s.a to aa")
+    lake.duckdb("insert into t values (5, 'duck', {'aa': 5, 'b': []})")
+    lake.spark("alter table t add column n int default 7", "alter table t alter column id type bigint")
+    lake.duckdb("delete from t where id = 1", "alter table t add column v varchar", "alter table t add column s.c int")
+    lake.duckdb("delete from t where id = 3")
+    lake.compare()
+    lake.agree("select rowid, snapshot_id, id, word from t")
+    lake.agree("select id from t where word = 'two'")
+
+
+def test_values_in_a_files_path_are_columns(lake: Both, tmp_path: Path) -> None:
+    for region, year in (("eu west", 2023), ("a%2Fb", 2024), ("a+b é", 2025), ("__HIVE_DEFAULT_PARTITION__", 2026)):
+        folder = tmp_path / f"region={region}" / f"year={year}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"id": pa.array([year, year + 1], pa.int32())}), f"{folder}/f{year}.parquet")
+    lake.duckdb(
+        "create table t (id int, region varchar, year int)",
+        f"call ducklake_add_data_files('lake', 't', '{tmp_path}/*/*/*.parquet', hive_partitioning => true)",
+    )
+    lake.spark("insert into t values (1, 'spark', 2025)", "alter table t rename column region to place")
+    lake.compare()
+    lake.agree("select id from t where year = 2023")
+    lake.agree("select id from t where place = 'eu west'")
+
+
+def test_lists_and_maps_of_a_registered_file(open_lake: Callable[..., Both], tmp_path: Path) -> None:
+    lake = open_lake("sqlite")
+    file = f"{tmp_path}/f.parquet"
+    kind = pa.struct([("x", pa.int32()), ("y", pa.string())])
+    rows = {
+        "m": pa.array([[("k", {"x": 1, "y": "a"})], None, []], pa.map_(pa.string(), kind)),
+        "l": pa.array([[{"x": 1, "y": "b"}, None], [], None], pa.list_(kind)),
+        "ll": pa.array([[[1], None], [[]], None], pa.list_(pa.list_(pa.int32()))),
+    }
+    pq.write_table(pa.table(rows), file)
+    lake.duckdb(
+        "create table t (m map(varchar, struct(x int, y varchar)), l struct(x int, y varchar)[], ll int[][])",
+        f"call ducklake_add_data_files('lake', 't', '{file}')",
+    )
+    lake.spark("insert into t values (map('s', named_struct('x', 5, 'y', 'q')), array(), array(array(1)))")
+    lake.compare()

@@ -1,0 +1,98 @@
+"""What other processes do to a lake in tests; they start quickly, because nothing here needs Spark."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import sqlalchemy as sa
+
+from dbt.adapters.ducklake.lake.catalog import Catalog
+from dbt.adapters.ducklake.lake.changes import CommitInfo
+from dbt.adapters.ducklake.lake.files import NewDataFile
+from dbt.adapters.ducklake.lake.snapshot import Snapshots
+from dbt.adapters.ducklake.lake.stats import ColumnStats
+from dbt.adapters.ducklake.lake.transaction import Transaction
+
+from .lakes import PATIENT
+
+spawn = multiprocessing.get_context("spawn")
+
+
+def in_processes(count: int, work: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """What each process answers, all of them let go at once; the first argument of each is its number."""
+    ready, go, answers = spawn.Semaphore(0), spawn.Event(), spawn.Queue()
+    processes = [spawn.Process(target=_run, args=(ready, go, answers, work, n, *arguments)) for n in range(count)]
+    for process in processes:
+        process.start()
+    for _ in processes:
+        assert ready.acquire(timeout=120)
+    go.set()
+    found = [answers.get(timeout=300) for _ in processes]
+    for process in processes:
+        process.join()
+    return found
+
+
+def _run(ready: Any, go: Any, answers: Any, work: Callable[..., Any], *arguments: Any) -> None:
+    ready.release()
+    go.wait()
+    try:
+        answers.put(work(*arguments))
+    except Exception as error:
+        answers.put(f"{type(error).__name__}: {error}")
+
+
+def open_lake(number: int, catalog: str, data_path: str, schema: str | None) -> int:
+    lake = Catalog.open(catalog, data_path, metadata_schema=schema)
+    with lake.read() as connection:
+        return lake.latest(connection).id
+
+
+def hold_duckdb_file(path: str, held: Any, release: Any) -> None:
+    with duckdb.connect(path):
+        held.set()
+        release.wait(60)
+
+
+def paper_file(name: str, rows: int, column_ids: tuple[int, ...] = (1,)) -> NewDataFile:
+    """A file of which only the catalog knows."""
+    stats = {c: ColumnStats(10, rows, 0, str(c), str(c + rows), None, exact=True) for c in column_ids}
+    return NewDataFile(name, True, rows, 1000, 100, stats)
+
+
+def append_often(number: int, catalog: str, data_path: str, times: int) -> int:
+    """Appends one-file results to main.t, each file with a name of its own; answers how many attempts it took."""
+    lake = Catalog.open(catalog, data_path, retry=PATIENT)
+    snapshots, attempts = Snapshots(lake), 0
+    for time in range(times):
+        transaction = Transaction.begin(lake, snapshots)
+        transaction.commit_info = CommitInfo(f"writer {number}", f"append {time}")
+        table = transaction.state.table("main", "t")
+        transaction.append(table, [paper_file(f"{number}-{time}.parquet", number + 1)])
+        attempts += transaction.commit().attempts
+    return attempts
+
+
+def die_in_a_commit(catalog: str, data_path: str, after: int) -> None:
+    """Commits a change of many rows, and is killed after so many of its writing statements."""
+    lake = Catalog.open(catalog, data_path)
+    transaction = Transaction.begin(lake, Snapshots(lake))
+    table = transaction.state.table("main", "t")
+    transaction.truncate(table)
+    transaction.append(table, [paper_file(f"dead-{n}.parquet", 5) for n in range(100)])
+    transaction.set_option("target_file_size", "1MB", table=table)
+    written = 0
+
+    @sa.event.listens_for(lake._engine, "after_cursor_execute")
+    def _(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        nonlocal written
+        written += statement.lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE"))
+        if written >= after:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    transaction.commit()
