@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: check test unit quickstart bench format clean
+.PHONY: check lint test quickstart bench format clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -12,17 +12,11 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
-check: $(STAMP)  ## quick checks, without Spark
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/pytest tests/unit
+check: lint  ## quick checks, without Spark and servers
+	$(BIN)/pytest tests/unit -n 2 -m 'not catalogs and not processes and not long'
 
-unit: $(STAMP)
-	$(BIN)/pytest tests/unit
-
-test: check java  ## everything, as CI runs it
+test: lint java  ## everything, as CI runs it
+	$(BIN)/pytest tests/unit -n 2
 	$(BIN)/pytest tests/spark tests/interop
 
 quickstart: $(STAMP) java  ## a first lake, in the folder quickstart/

@@ -98,3 +98,11 @@ def new_lake(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], 
         raise ValueError(kind)
 
     return make
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs a server or a catalog other than SQLite, for quick runs to leave out."""
+    for item in items:
+        given = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if any(value in ("postgres", "duckdb", "mysql") for value in given if isinstance(value, str)):
+            item.add_marker(pytest.mark.catalogs)

@@ -58,7 +58,7 @@ def test_maintenance_changes_no_row(lake: Both, how: str) -> None:
     lake.duckdb("delete from t where id in (7, 102)", "update t set v = 'up' where id in (10, 101)")
     lake.spark("insert into t values (103, 'spark', 3)")
     lake.compare()
-    before = lake.spark_rows("select * from t version as of 4")
+    before = sorted(lake.spark_rows("select * from t version as of 4"))
     for call in (
         "ducklake_flush_inlined_data('lake')",
         "ducklake_merge_adjacent_files('lake')",
@@ -67,7 +67,7 @@ def test_maintenance_changes_no_row(lake: Both, how: str) -> None:
         lake.duckdb(f"call {call}")
         lake.compare()
         lake.agree("select rowid, snapshot_id, id, v from t")
-    assert lake.spark_rows("select * from t version as of 4") == before
+    assert sorted(lake.spark_rows("select * from t version as of 4")) == before
     lake.duckdb(
         "insert into t values (104, 'after', 0)",
         "delete from t where id = 103",
@@ -160,13 +160,6 @@ def test_the_change_feed_tells_what_spark_did(lake: Both) -> None:
         f"select rowid, id from ducklake_table_insertions('lake', 'main', 't', 1, {newest}) order by all"
     )
     assert [r for r, _ in rowids] == [0, 1, 2, 3, 4]
-
-
-def test_a_star_leaves_the_virtual_columns_out(open_lake: Callable[..., Both]) -> None:
-    lake = open_lake("sqlite")
-    lake.duckdb("create table t (id int, v varchar)", "insert into t values (1, 'a'), (2, 'b')")
-    lake.agree("select rowid, snapshot_id, * from t")
-    lake.agree("select * from t where rowid = 1")
 
 
 def test_spark_says_what_it_can_not_do_yet(open_lake: Callable[..., Both]) -> None:

@@ -79,6 +79,7 @@ def test_a_new_lake_elsewhere_wants_a_data_path(kind: str, new_lake: NewLake) ->
         Catalog.open(new_lake(kind).catalog)
 
 
+@pytest.mark.processes
 @every_catalog
 @pytest.mark.parametrize("schema", [None, "lake"])
 def test_processes_that_create_one_lake_at_once_share_it(kind: str, schema: str | None, new_lake: NewLake) -> None:
@@ -265,6 +266,7 @@ def test_a_postgres_user_who_may_only_read_gets_a_read_only_lake(new_lake: NewLa
 # -- a DuckDB file, which takes one process at a time
 
 
+@pytest.mark.processes
 def test_a_duckdb_file_that_another_process_holds_is_waited_for(
     new_lake: NewLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -283,6 +283,7 @@ def test_appends_of_threads_all_land_once(kind: str, new_lake: NewLake) -> None:
     _assert_all_landed(lake, 8, 4)
 
 
+@pytest.mark.processes
 @every_catalog
 def test_appends_of_processes_all_land_once(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
@@ -330,6 +331,7 @@ def test_a_commit_gives_up_after_its_tries_and_says_so(new_lake: NewLake, monkey
 # -- a writer that dies
 
 
+@pytest.mark.processes
 @every_catalog
 @pytest.mark.parametrize("after", [1, 3, 6])
 def test_a_commit_that_is_killed_half_way_never_was(kind: str, after: int, new_lake: NewLake) -> None:

@@ -150,7 +150,7 @@ class _Reader:
         if group.partial or self.virtual:
             internal.append(INTERNAL_SNAPSHOT_ID)
         paths = [self.storage.spark_path(f.path) for f in files]
-        rows = self.spark.read.schema(s.StructType(_unique(fields) + internal)).parquet(*paths)
+        rows = read_parquet(self.spark, s.StructType(_unique(fields) + internal), paths)
         if group.partial:
             rows = rows.where(F.col(INTERNAL_SNAPSHOT_ID.name) <= self.scan.at)
         if group.has_deletes:
@@ -279,14 +279,10 @@ class _Reader:
             ]
         )
         paths = [self.storage.spark_path(f.delete_file.path) for f in files if f.delete_file]
-        positions = (
-            self.spark.read.schema(schema)
-            .parquet(*paths)
-            .select(
-                F.col("_metadata.file_name").alias("_lake_delete_file"),
-                "pos",
-                "_ducklake_internal_snapshot_id",
-            )
+        positions = read_parquet(self.spark, schema, paths).select(
+            F.col("_metadata.file_name").alias("_lake_delete_file"),
+            "pos",
+            "_ducklake_internal_snapshot_id",
         )
         begin = self.spark.createDataFrame(
             [(_base_name(f.delete_file.path), starts[f.id]) for f in files if f.delete_file],
@@ -322,6 +318,26 @@ class _Group:
     has_deletes: bool
     alone: int | None
     """The file, where another one with deletes has the same name."""
+
+
+def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]) -> DataFrame:
+    """These files, and no others.
+
+    Where there is a JVM at hand a long list of paths goes there as one text: py4j would take a call
+    for each of them.
+    """
+    reader: Any = spark.read.schema(schema)
+    jvm = getattr(spark, "_jvm", None) if len(paths) > _MANY and hasattr(reader, "_jreader") else None
+    if jvm is None or any("\n" in path for path in paths):
+        rows: DataFrame = reader.parquet(*paths)
+        return rows
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+    array = jvm.org.apache.commons.lang3.StringUtils.split("\n".join(paths), "\n")
+    return ClassicDataFrame(reader._jreader.parquet(array), spark)
+
+
+_MANY = 100
 
 
 def _position_keys(files: Sequence[DataFile]) -> tuple[str, dict[int, int]]:
