@@ -456,3 +456,18 @@ def test_what_is_not_there_yet_says_so(lake: LakeSession) -> None:
 def test_virtual_columns_tell_where_a_row_comes_from(lake: LakeSession) -> None:
     run(lake, "create table t as select 10 as a", "insert into t values (20)", "insert into t values (30)")
     assert rows(lake, "select rowid, snapshot_id, a from t order by a") == [(0, 1, 10), (1, 2, 20), (2, 3, 30)]
+
+
+def test_a_table_may_be_partitioned_twice_in_one_transaction(lake: LakeSession) -> None:
+    with lake.transaction():
+        run(
+            lake,
+            "create table t (a int, b int) partitioned by (a)",
+            "insert into t values (1, 10), (2, 20)",
+            "alter table t set partitioned by (bucket(2, b))",
+            "insert into t values (3, 30)",
+        )
+    assert rows(lake, "select a from t where a = 2") == [(2,)]
+    assert rows(lake, "select a from t where b = 30") == [(3,)]
+    run(lake, "alter table t reset partitioned by", "insert into t values (4, 40)")
+    assert value(lake, "select sum(a) from t") == 10

@@ -338,22 +338,33 @@ class Snapshotter:
         if old is not None:
             self._end(t.partition_info, t.partition_info.c.table_id == table_id)
         if new is not None:
-            partition_id = self._catalog_id(new.id)
+            self._add_partition(table_id, new, None)
+
+    def _add_partition(self, table_id: int, spec: PartitionSpec, end: int | None) -> None:
+        partition_id = self._catalog_id(spec.id)
+        self._add(
+            t.partition_info,
+            partition_id=partition_id,
+            table_id=table_id,
+            begin_snapshot=self.snapshot_id,
+            end_snapshot=end,
+        )
+        for key in spec.fields:
             self._add(
-                t.partition_info,
+                t.partition_column,
                 partition_id=partition_id,
                 table_id=table_id,
-                begin_snapshot=self.snapshot_id,
+                partition_key_index=key.index,
+                column_id=key.column_id,
+                transform=str(key.transform),
             )
-            for key in new.fields:
-                self._add(
-                    t.partition_column,
-                    partition_id=partition_id,
-                    table_id=table_id,
-                    partition_key_index=key.index,
-                    column_id=key.column_id,
-                    transform=str(key.transform),
-                )
+
+    def _passing_partitions(self, table_id: int, table: Table, files: Iterable[NewDataFile]) -> None:
+        """Partitionings that were staged and given up in one transaction, but have files."""
+        specs = {file.partition.id: file.partition for file in files if file.partition}
+        for spec in specs.values():
+            if spec.id < 0 and spec != table.partition:
+                self._add_partition(table_id, spec, self.snapshot_id)
 
     def _sort(self, table_id: int, old: Table | None, new: Table) -> None:
         if old is not None and old.sort == new.sort:
@@ -473,6 +484,7 @@ class Snapshotter:
         columns = self._column_stats(table_id, types)
         fresh = not columns and next_row_id == 0
         mappings = self._mappings(table_id, files)
+        self._passing_partitions(table_id, table, files)
         exact = all(column.exact for column in columns.values())
         for file in files:
             file_id = self._file_id()

@@ -190,6 +190,10 @@ class Postgres(Database):
     def enter_schema(self, connection: sa.Connection, schema: str) -> None:
         connection.execute(sa.select(sa.func.set_config("search_path", self.quote(schema), True)))
 
+    def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
+        refused = ("authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry")
+        return super().is_unreachable(error) and not any(sign in str(error.orig) for sign in refused)
+
     def is_race(self, error: sa.exc.DBAPIError) -> bool:
         # unique violation, serialization failure, deadlock
         return getattr(error.orig, "sqlstate", None) in ("23505", "40001", "40P01")

@@ -45,6 +45,8 @@ class NewDataFile:
     partition_id: int | None = None
     partition_values: tuple[str | None, ...] = ()
     name_map: NameMap | None = None
+    partition: PartitionSpec | None = None
+    """The partitioning that `partition_id` names, for the case that the table gets another one meanwhile."""
 
 
 @dataclass(frozen=True)

@@ -185,8 +185,10 @@ class Transaction:
         return new
 
     def alter_table(self, table: Table, change: Change) -> Table:
-        new = change(table)
-        if new != table:
+        """The table as it is now, changed; the value given only says which table is meant."""
+        now = self.state.tables[table.id]
+        new = change(now)
+        if new != now:
             self._stage(state=self.state.with_table(new))
         return new
 
@@ -194,6 +196,7 @@ class Transaction:
         if (schema.id, name.lower()) != (relation.schema_id, relation.name.lower()):
             self._require_free(schema, name)
         if isinstance(relation, Table):
+            relation = self.state.tables[relation.id]
             # Its files stay where they are, so the path may no longer follow from the schema.
             path, is_relative = relation.path, relation.path_is_relative
             if schema.id != relation.schema_id:
@@ -201,7 +204,8 @@ class Transaction:
             moved = replace(relation, schema_id=schema.id, name=name, path=path, path_is_relative=is_relative)
             self._stage(state=self.state.with_table(moved))
         else:
-            self._stage(state=self.state.with_view(replace(relation, schema_id=schema.id, name=name)))
+            view = self.state.views[relation.id]
+            self._stage(state=self.state.with_view(replace(view, schema_id=schema.id, name=name)))
 
     def drop(self, relation: Table | View) -> None:
         data = {k: v for k, v in self.staged.data.items() if k != relation.id}
@@ -235,9 +239,9 @@ class Transaction:
 
     def set_tags(self, relation: Table | View, tags: tuple[tuple[str, str], ...]) -> None:
         if isinstance(relation, Table):
-            self._stage(state=self.state.with_table(replace(relation, tags=tags)))
+            self._stage(state=self.state.with_table(replace(self.state.tables[relation.id], tags=tags)))
         else:
-            self._stage(state=self.state.with_view(replace(relation, tags=tags)))
+            self._stage(state=self.state.with_view(replace(self.state.views[relation.id], tags=tags)))
 
     # -- rows
 

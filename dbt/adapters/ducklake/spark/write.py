@@ -261,6 +261,7 @@ def _data_file(target: Target, path: str, size: int, name_map: NameMap | None) -
         partition_id=spec.id if spec else None,
         partition_values=values,
         name_map=name_map,
+        partition=spec,
     )
 
 
