@@ -471,3 +471,12 @@ def test_a_table_may_be_partitioned_twice_in_one_transaction(lake: LakeSession) 
     assert rows(lake, "select a from t where b = 30") == [(3,)]
     run(lake, "alter table t reset partitioned by", "insert into t values (4, 40)")
     assert value(lake, "select sum(a) from t") == 10
+
+
+def test_a_view_can_not_read_itself(lake: LakeSession) -> None:
+    run(lake, "create table t as select 1 as a", "create view v as select a from t")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        lake.execute("create or replace view v as select a from v")
+    run(lake, "alter view v as select a + 1 as a from t", "alter view v rename to w")
+    assert rows(lake, "select a from w") == [(2,)]
+    assert lake.execute("drop view if exists nowhere.v").snapshot_id is None

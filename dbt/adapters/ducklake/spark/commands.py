@@ -2,113 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..lake import evolution as evolve
 from ..lake.changes import CommitInfo
-from ..lake.errors import (
-    AlreadyExistsError,
-    ConstraintError,
-    LakeError,
-    NotFoundError,
-    SchemaChangeError,
-    UnsupportedError,
-)
-from ..lake.options import OPTIONS
-from ..lake.partitions import Bucket, Transform, parse_transform
-from ..lake.paths import spark_target
-from ..lake.snapshot import Schema, Table, View
-from ..lake.sorting import SortKey
-from ..lake.transaction import Transaction
+from ..lake.errors import AlreadyExistsError, LakeError, NotFoundError, SchemaChangeError, UnsupportedError
+from ..lake.snapshot import Table
 from ..lake.types import Column, find_path
-from . import alter as alters
 from . import statements as st
-from .defaults import default_of, default_sql, initial_default_of
-from .definitions import PartitionKey
-from .definitions import SortKey as SortKeyText
-from .lakes import Lake
-from .queries import Context, Planner
-from .types import lake_column, quoted
-from .views import SPARK_SQL_TAG, duckdb_sql
-from .write import Target, sort_expression, write
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-S = TypeVar("S")
-
-
-@dataclass
-class Scope:
-    """What a command works with: one lake's transaction, and the planner for its queries."""
-
-    context: Context
-    planner: Planner
-    transaction: Transaction
-    lake: Lake
-    in_transaction: bool
-    """Whether the statement is one of several that become one snapshot."""
-
-    @property
-    def state(self):  # type: ignore[no-untyped-def]
-        return self.transaction.state
-
-    def place(self, name: Sequence[str]) -> tuple[Schema, str]:
-        """The schema that a name is in, which must be there, and its last part."""
-        found = self.context.find(name)
-        if found is None or found[0] is not self.lake:
-            raise NotFoundError(f"{'.'.join(name)} is no name in lake {self.lake.name}; write schema.table")
-        _, schema, last = found
-        return self.state.schema(schema), last
-
-    def relation(self, name: Sequence[str]) -> Table | View:
-        schema, last = self.place(name)
-        found: Table | View = self.state.relation(schema.name, last)
-        return found
-
-    def table(self, name: Sequence[str]) -> Table:
-        schema, last = self.place(name)
-        found: Table = self.state.table(schema.name, last)
-        return found
-
-    def find(self, name: Sequence[str]) -> Table | View | None:
-        schema, last = self.place(name)
-        found: Table | View | None = self.state.find(schema.name, last)
-        return found
-
-    def commit_info(self, info: CommitInfo) -> None:
-        """Says who commits the running transaction, and why."""
-        if not self.in_transaction or self.transaction.parent is None:
-            raise LakeError("there is no transaction to give a message to: BEGIN one first")
-        self.transaction.commit_info = self.transaction.parent.commit_info = info
-
-    def query(self, sql: str) -> DataFrame:
-        return self.planner.query(sql, self.context)
-
-    def write(self, rows: DataFrame, table: Table) -> int:
-        """Writes rows into a table of the transaction; says how many they were."""
-        known = self.transaction.data(table)
-        count = sum(f.record_count for f in known.added)
-        per_row = sum(f.file_size_bytes for f in known.added) / count if count else None
-        files = write(rows, self.target(table), per_row)
-        self.transaction.append(table, files)
-        return sum(f.record_count for f in files)
-
-    def target(self, table: Table) -> Target:
-        return Target(
-            table=table,
-            folder=self.state.folder(self.lake.catalog.data_path, table),
-            options=self.transaction.options,
-            filesystem=self.lake.filesystem,
-            native=self.lake.native_path,
-            spark_target=spark_target,
-        )
-
+from .alterations import alter, set_partition, set_properties, set_sort
+from .defaults import default_of, default_sql
+from .scope import Scope
+from .types import lake_column
 
 # -- schemas
 
@@ -149,9 +59,9 @@ def _create_table(scope: Scope, statement: st.CreateTable) -> int:
         if found is not None:
             scope.transaction.drop(found)
         table = scope.transaction.create_table(schema, name, columns, statement.comment)
-    table = _set_partition(scope, table, statement.partition_keys)
-    table = _set_sort(scope, table, statement.sort_keys)
-    table = _set_properties(scope, table, dict(statement.properties))
+    table = set_partition(scope, table, statement.partition_keys)
+    table = set_sort(scope, table, statement.sort_keys)
+    table = set_properties(scope, table, dict(statement.properties))
     return scope.write(rows, table) if rows is not None else 0
 
 
@@ -192,15 +102,12 @@ def _create_table_like(scope: Scope, statement: st.CreateTableLike) -> int:
         table = scope.transaction.alter_table(
             table, lambda t: evolve.set_sort(t, sort_keys, scope.transaction.new_id())
         )
-    _set_properties(scope, table, dict(statement.properties))
+    set_properties(scope, table, dict(statement.properties))
     return 0
 
 
 def _drop(scope: Scope, statement: st.Drop) -> int:
-    if statement.if_exists and (
-        scope.state.find_schema(scope.context.find(statement.name)[1]) is None  # type: ignore[index]
-        or scope.find(statement.name) is None
-    ):
+    if statement.if_exists and scope.find(statement.name) is None:
         return 0
     relation = scope.relation(statement.name)
     kind = "table" if isinstance(relation, Table) else "view"
@@ -237,28 +144,13 @@ def _create_view(scope: Scope, statement: st.CreateView) -> int:
         return 0
     if found is not None and not statement.or_replace:
         raise AlreadyExistsError(f"{schema.name}.{name} already exists; use CREATE OR REPLACE VIEW, or IF NOT EXISTS")
-    scope.planner.query(statement.query, scope.context)  # an error in the query is met now, not by its readers
     if found is not None:
         scope.transaction.drop(found)
-    _put_view(scope, schema, name, statement.query, tuple(c.name for c in statement.columns), statement)
-    return 0
-
-
-def _put_view(
-    scope: Scope,
-    schema: Schema,
-    name: str,
-    query: str,
-    columns: tuple[str, ...],
-    statement: st.CreateView | None,
-) -> None:
-    tags = dict(statement.properties) if statement else {}
-    if statement and statement.comment is not None:
+    tags = dict(statement.properties)
+    if statement.comment is not None:
         tags["comment"] = statement.comment
-    translated = duckdb_sql(query, scope.lake.name, scope.context.schema)
-    if translated is not None:
-        tags[SPARK_SQL_TAG] = query
-    scope.transaction.create_view(schema, name, translated or query, "duckdb" if translated else "spark", columns, tags)
+    scope.put_view(schema, name, statement.query, tuple(c.name for c in statement.columns), tags)
+    return 0
 
 
 # -- rows
@@ -316,232 +208,6 @@ def _shaped(rows: DataFrame, table: Table, statement: st.Insert) -> DataFrame:
             for c in table.columns
         )
     )
-
-
-# -- ALTER
-
-
-def _alter(scope: Scope, statement: st.Alter) -> int:
-    found = None
-    place = scope.context.find(statement.name)
-    if place is None or scope.state.find_schema(place[1]) is None or (found := scope.find(statement.name)) is None:
-        if statement.if_exists:
-            return 0
-        found = scope.relation(statement.name)
-    for action in statement.actions:
-        relation = _again(scope, found)
-        if isinstance(relation, View):
-            _alter_view(scope, relation, action)
-        else:
-            _alter_table(scope, relation, action)
-    return 0
-
-
-def _again(scope: Scope, relation: Table | View) -> Table | View:
-    """The relation as the transaction has it now."""
-    state = scope.transaction.state
-    return state.tables[relation.id] if isinstance(relation, Table) else state.views[relation.id]
-
-
-def _alter_view(scope: Scope, view: View, action: object) -> None:
-    schema = scope.state.schema_of(view)
-    if isinstance(action, alters.RenameRelation):
-        _rename(scope, view, action)
-    elif isinstance(action, alters.SetProperties):
-        scope.transaction.set_tags(view, tuple(sorted({**dict(view.tags), **dict(action.properties)}.items())))
-    elif isinstance(action, alters.UnsetProperties):
-        scope.transaction.set_tags(view, tuple(t for t in view.tags if t[0] not in action.names))
-    elif isinstance(action, alters.SetViewQuery):
-        scope.planner.query(action.query, scope.context)
-        scope.transaction.drop(view)
-        _put_view(scope, schema, view.name, action.query, (), None)
-    else:
-        raise SchemaChangeError(f"{schema.name}.{view.name} is a view, and only a table can be changed so")
-
-
-def _alter_table(scope: Scope, table: Table, action: object) -> None:
-    handler = _ALTER.get(type(action))
-    if handler is None:
-        raise UnsupportedError(
-            f"columns of table {table.name} can not be moved: a DuckLake table has its columns in the order in"
-            " which they were added; select them in the order you want"
-        )
-    handler(scope, table, action)
-
-
-def _rename(scope: Scope, relation: Table | View, action: alters.RenameRelation) -> None:
-    name = action.new_name
-    schema = scope.state.schema_of(relation) if len(name) == 1 else scope.place(name)[0]
-    scope.transaction.rename(relation, schema, name[-1])
-
-
-def _add_column(scope: Scope, table: Table, action: alters.AddColumn) -> None:
-    definition = action.definition
-    if action.position is not None:
-        raise UnsupportedError(
-            f"column {definition.column.name} can not be put at a place: a new column of a DuckLake table comes"
-            " last; leave FIRST or AFTER out"
-        )
-    if action.if_not_exists and find_path(table.columns, (*action.parent, definition.column.name)):
-        return
-    column = definition.column
-    if definition.default is not None:
-        value = initial_default_of(definition.default, column, table.name)
-        column = replace(column, initial_default=value, default_value=value)
-    if not column.nulls_allowed and column.initial_default is None and _has_rows(scope, table):
-        raise ConstraintError(
-            f"column {column.name} can not be added to table {table.name} as NOT NULL: its rows have no value for"
-            " it; give it a DEFAULT"
-        )
-    ids = scope.transaction.column_ids(table)
-    scope.transaction.alter_table(table, lambda t: evolve.add_column(t, action.parent, column, ids))
-
-
-def _has_rows(scope: Scope, table: Table) -> bool:
-    scan = scope.lake.scan(table, scope.transaction.base, scope.state, transaction=scope.transaction)
-    return bool(scan.files) or scan.inlined is not None
-
-
-def _drop_column(scope: Scope, table: Table, action: alters.DropColumn) -> None:
-    if action.if_exists and find_path(table.columns, action.path) is None:
-        return
-    scope.transaction.alter_table(table, lambda t: evolve.drop_column(t, action.path))
-
-
-def _rename_column(scope: Scope, table: Table, action: alters.RenameColumn) -> None:
-    scope.transaction.alter_table(table, lambda t: evolve.rename_column(t, action.path, action.new_name))
-
-
-def _change_type(scope: Scope, table: Table, action: alters.ChangeType) -> None:
-    ids = scope.transaction.column_ids(table)
-    scope.transaction.alter_table(table, lambda t: evolve.retype_column(t, action.path, action.type, ids))
-
-
-def _set_not_null(scope: Scope, table: Table, action: alters.SetNotNull) -> None:
-    new = evolve.set_not_null(table, action.path, True)
-    column = table.column(*action.path)
-    if not column.nulls_allowed:
-        return
-    name = f"{quoted(scope.lake.name)}.{quoted(scope.state.schema_of(table).name)}.{quoted(table.name)}"
-    if _has_rows(scope, table):
-        nulls = scope.query(f"select 1 from {name} where {quoted(column.name)} is null limit 1")
-        if nulls.collect():
-            raise ConstraintError(
-                f"column {column.name} of table {table.name} can not be set NOT NULL: some of its rows have no"
-                f" value for it; give them one, or look: select * from {name} where {quoted(column.name)} is null"
-            )
-    scope.transaction.alter_table(table, lambda _: new)
-    scope.transaction.rewrites(table)  # a row without a value must not slip in meanwhile
-
-
-def _drop_not_null(scope: Scope, table: Table, action: alters.DropNotNull) -> None:
-    scope.transaction.alter_table(table, lambda t: evolve.set_not_null(t, action.path, False))
-
-
-def _set_default(scope: Scope, table: Table, action: alters.SetDefault) -> None:
-    value, kind = default_of(action.expression, table.column(*action.path), table.name)
-    scope.transaction.alter_table(table, lambda t: evolve.set_default(t, action.path, value, kind))
-
-
-def _drop_default(scope: Scope, table: Table, action: alters.DropDefault) -> None:
-    scope.transaction.alter_table(table, lambda t: evolve.set_default(t, action.path, None))
-
-
-def _comment_column(scope: Scope, table: Table, action: alters.SetColumnComment) -> None:
-    scope.transaction.alter_table(table, lambda t: evolve.set_column_comment(t, action.path, action.comment))
-
-
-def _alter_partition(scope: Scope, table: Table, action: alters.SetPartitionKeys) -> None:
-    _set_partition(scope, table, action.keys)
-
-
-def _alter_sort(scope: Scope, table: Table, action: alters.SetSortKeys) -> None:
-    _set_sort(scope, table, action.keys)
-
-
-def _alter_properties(scope: Scope, table: Table, action: alters.SetProperties) -> None:
-    _set_properties(scope, table, dict(action.properties))
-
-
-def _unset_properties(scope: Scope, table: Table, action: alters.UnsetProperties) -> None:
-    for name in action.names:
-        if name.lower() in OPTIONS:
-            if ("table", table.id, name.lower()) in scope.transaction.options.values or not action.if_exists:
-                scope.transaction.set_option(name, None, table=table)
-        elif name not in dict(table.tags) and not action.if_exists:
-            raise NotFoundError(f"table {table.name} has no property {name}")
-    scope.transaction.set_tags(table, tuple(t for t in table.tags if t[0] not in action.names))
-
-
-_ALTER: Mapping[type, Callable[[Scope, Table, Any], None]] = {
-    alters.RenameRelation: _rename,
-    alters.AddColumn: _add_column,
-    alters.DropColumn: _drop_column,
-    alters.RenameColumn: _rename_column,
-    alters.ChangeType: _change_type,
-    alters.SetNotNull: _set_not_null,
-    alters.DropNotNull: _drop_not_null,
-    alters.SetDefault: _set_default,
-    alters.DropDefault: _drop_default,
-    alters.SetColumnComment: _comment_column,
-    alters.SetPartitionKeys: _alter_partition,
-    alters.SetSortKeys: _alter_sort,
-    alters.SetProperties: _alter_properties,
-    alters.UnsetProperties: _unset_properties,
-}
-
-
-def _set_partition(scope: Scope, table: Table, keys: Sequence[PartitionKey]) -> Table:
-    pairs = [(key.column, _transform(key)) for key in keys]
-    new_id = scope.transaction.new_id()
-    return scope.transaction.alter_table(table, lambda t: evolve.set_partition(t, pairs, new_id))
-
-
-def _transform(key: PartitionKey) -> Transform:
-    return Bucket(key.buckets or 1) if key.transform == "bucket" else parse_transform(key.transform)
-
-
-def _set_sort(scope: Scope, table: Table, keys: Sequence[SortKeyText]) -> Table:
-    sort_keys = tuple(_sort_key(key, table) for key in keys)
-    for key in sort_keys:
-        sort_expression(key, table)  # an order that Spark can not follow is refused here
-    new_id = scope.transaction.new_id()
-    return scope.transaction.alter_table(table, lambda t: evolve.set_sort(t, sort_keys, new_id))
-
-
-def _sort_key(key: SortKeyText, table: Table) -> SortKey:
-    """A sort key in DuckDB's words, which every reader takes it for.
-
-    Where nothing is said, NULLs come last, as they do in the reference.
-    """
-    import sqlglot
-
-    try:
-        tree = sqlglot.parse_one(key.expression, read="spark")
-    except sqlglot.errors.SqlglotError as error:
-        raise SchemaChangeError(f"table {table.name} can not be sorted by {key.expression!r}") from error
-    for column in tree.find_all(sqlglot.exp.Column):
-        if column.table or find_path(table.columns, (column.name,)) is None:
-            there = ", ".join(c.name for c in table.columns)
-            raise SchemaChangeError(
-                f"table {table.name} can not be sorted by {key.expression}: it has no column {column.sql()};"
-                f" it has {there}"
-            )
-    return SortKey(tree.sql(dialect="duckdb"), key.descending, bool(key.nulls_first))
-
-
-def _set_properties(scope: Scope, table: Table, properties: Mapping[str, str]) -> Table:
-    """Properties that are options of a table are set as such; the others are kept as tags."""
-    tags = dict(table.tags)
-    for name, value in properties.items():
-        if name.lower() in OPTIONS:
-            scope.transaction.set_option(name, value, table=table)
-        else:
-            tags[name] = value
-    if tags != dict(table.tags):
-        scope.transaction.set_tags(table, tuple(sorted(tags.items())))
-    found: Table = scope.transaction.state.tables[table.id]
-    return found
 
 
 def _comment_on(scope: Scope, statement: st.CommentOn) -> int:
@@ -637,7 +303,7 @@ COMMANDS: Mapping[type, Callable[[Scope, Any], int]] = {
     st.Delete: _delete,
     st.Update: _rows_not_yet,
     st.Merge: _rows_not_yet,
-    st.Alter: _alter,
+    st.Alter: alter,
     st.CommentOn: _comment_on,
     st.Call: _call,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow.fs as pafs
@@ -33,7 +33,8 @@ class Lake:
     catalog: Catalog
     snapshots: Snapshots
     filesystem: pafs.FileSystem
-    native: object
+    native_path: Callable[[str], str]
+    """What makes a path of the lake one of the file system."""
     version: int | None = None
     timestamp: datetime.datetime | None = None
     _footers: dict[str, pq.FileMetaData] = field(default_factory=dict, repr=False)
@@ -72,9 +73,6 @@ class Lake:
     @property
     def storage(self) -> Storage:
         return Storage(paths.spark_path, self.footer)
-
-    def native_path(self, path: str) -> str:
-        return self.native(path)  # type: ignore[operator,no-any-return]
 
     def footer(self, path: str) -> pq.FileMetaData:
         """The footer of a data file; files never change, so it is read once."""

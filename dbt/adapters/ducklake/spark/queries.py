@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ..lake.catalog import SnapshotInfo
 from ..lake.errors import LakeError, NotFoundError, UnsupportedError
+from ..lake.predicates import Predicate
 from ..lake.snapshot import LakeState, Table, View
 from ..lake.tables import parse_instant
 from ..lake.transaction import Transaction
@@ -161,7 +162,9 @@ class Planner:
         epoch = parse_instant("1970-01-01 00:00:00+00")
         return epoch + datetime.timedelta(microseconds=row[0])
 
-    def _rows(self, found: Found, predicate: object, virtual: bool, context: Context, depth: int) -> DataFrame:
+    def _rows(
+        self, found: Found, predicate: Predicate | None, virtual: bool, context: Context, depth: int
+    ) -> DataFrame:
         if isinstance(found.relation, View):
             return self._view(found, found.relation, context, depth)
         scan = found.lake.scan(
@@ -169,7 +172,7 @@ class Planner:
             found.at,
             found.state,
             transaction=found.transaction,
-            predicate=predicate,  # type: ignore[arg-type]
+            predicate=predicate,
             time_zone=self.time_zone,
         )
         has_columns_of_that_name = any(c.name.lower() in VIRTUAL_COLUMNS for c in found.relation.columns)

@@ -19,10 +19,11 @@ from ..lake.paths import scheme_of
 from ..lake.transaction import Committed, Transaction
 from . import show
 from . import statements as st
-from .commands import COMMANDS, Scope
+from .commands import COMMANDS
 from .connect import Engine
 from .lakes import Lake
 from .queries import Context, Planner
+from .scope import Scope
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,95 @@
+"""What a command works with: a transaction on one lake, and names and queries in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from ..lake.changes import CommitInfo
+from ..lake.errors import LakeError, NotFoundError
+from ..lake.paths import spark_target
+from ..lake.snapshot import LakeState, Schema, Table, View
+from ..lake.transaction import Transaction
+from .lakes import Lake
+from .queries import Context, Planner
+from .views import SPARK_SQL_TAG, duckdb_sql
+from .write import Target, write
+
+
+@dataclass
+class Scope:
+    """What a command works with: one lake's transaction, and the planner for its queries."""
+
+    context: Context
+    planner: Planner
+    transaction: Transaction
+    lake: Lake
+    in_transaction: bool
+    """Whether the statement is one of several that become one snapshot."""
+
+    @property
+    def state(self) -> LakeState:
+        """The lake as the transaction sees it."""
+        return self.transaction.state
+
+    def place(self, name: Sequence[str]) -> tuple[Schema, str]:
+        """The schema that a name is in, which must be there, and its last part."""
+        found = self.context.find(name)
+        if found is None or found[0] is not self.lake:
+            raise NotFoundError(f"{'.'.join(name)} is no name in lake {self.lake.name}; write schema.table")
+        _, schema, last = found
+        return self.state.schema(schema), last
+
+    def relation(self, name: Sequence[str]) -> Table | View:
+        schema, last = self.place(name)
+        return self.state.relation(schema.name, last)
+
+    def table(self, name: Sequence[str]) -> Table:
+        schema, last = self.place(name)
+        return self.state.table(schema.name, last)
+
+    def find(self, name: Sequence[str]) -> Table | View | None:
+        """The table or view of that name; None where there is none, or no such schema."""
+        found = self.context.find(name)
+        return self.state.find(found[1], found[2]) if found and found[0] is self.lake else None
+
+    def commit_info(self, info: CommitInfo) -> None:
+        """Says who commits the running transaction, and why."""
+        if not self.in_transaction or self.transaction.parent is None:
+            raise LakeError("there is no transaction to give a message to: BEGIN one first")
+        self.transaction.commit_info = self.transaction.parent.commit_info = info
+
+    def query(self, sql: str) -> DataFrame:
+        return self.planner.query(sql, self.context)
+
+    def put_view(
+        self, schema: Schema, name: str, query: str, columns: tuple[str, ...], tags: Mapping[str, str]
+    ) -> None:
+        """Stages a view: in DuckDB's words where its query can be said in them, with Spark's beside."""
+        self.query(query)  # an error in the query is met now, not by its readers
+        words = duckdb_sql(query, self.lake.name, self.context.schema)
+        if words is None:
+            self.transaction.create_view(schema, name, query, "spark", columns, tags)
+        else:
+            self.transaction.create_view(schema, name, words, "duckdb", columns, {**tags, SPARK_SQL_TAG: query})
+
+    def write(self, rows: DataFrame, table: Table) -> int:
+        """Writes rows into a table of the transaction; says how many they were."""
+        known = self.transaction.data(table)
+        count = sum(f.record_count for f in known.added)
+        per_row = sum(f.file_size_bytes for f in known.added) / count if count else None
+        files = write(rows, self.target(table), per_row)
+        self.transaction.append(table, files)
+        return sum(f.record_count for f in files)
+
+    def target(self, table: Table) -> Target:
+        return Target(
+            table=table,
+            folder=self.state.folder(self.lake.catalog.data_path, table),
+            options=self.transaction.options,
+            filesystem=self.lake.filesystem,
+            native=self.lake.native_path,
+            spark_target=spark_target,
+        )
