@@ -554,8 +554,12 @@ class Snapshotter:
         # The reference forgets bounds that it can not compare, after a change of type for example.
         bare = [i for i, s in found.items() if s.min_value is None and s.max_value is None]
         if bare:
-            with_values = sa.select(file_stats.c.column_id.distinct()).where(
-                file_stats.c.table_id == table_id, file_stats.c.column_id.in_(bare), file_stats.c.value_count > 0
+            with_values = (
+                sa.select(file_stats.c.column_id)
+                .distinct()
+                .where(
+                    file_stats.c.table_id == table_id, file_stats.c.column_id.in_(bare), file_stats.c.value_count > 0
+                )
             )
             column_id: int
             for column_id in self.connection.scalars(with_values):

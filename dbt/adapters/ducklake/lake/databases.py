@@ -12,6 +12,7 @@ from random import uniform
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
 from sqlalchemy.pool import NullPool
 
 from .errors import CatalogError
@@ -124,6 +125,10 @@ class Database:
         """The type that a column has in a table of inlined rows."""
         raise NotImplementedError
 
+    def inlined_name(self, column: str) -> str:
+        """The name that a column has in a table of inlined rows."""
+        return column
+
     def readable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
         """The column of inlined rows in a form whose text `inlined.decode` knows."""
         return column
@@ -230,6 +235,11 @@ class Postgres(Database):
             "interval": "INTERVAL",
             "uuid": "UUID",
         }.get(column.type, "VARCHAR")
+
+    def inlined_name(self, column: str) -> str:
+        # The reference quotes only what it must, and PostgreSQL takes what is not quoted in lower case.
+        quoted = not _PLAIN_NAME.fullmatch(column) or column.lower() in RESERVED_WORDS
+        return column if quoted else column.lower()
 
     def readable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
         if type_ in ("time", "timetz", "interval", "uuid"):
@@ -359,6 +369,7 @@ class MySQL(Database):
 
 _FILE_IN_USE = ("Could not set lock", "Unique file handle conflict")
 """What DuckDB says while another process, or a thread that is just closing it, has the file."""
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SMALL_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 _DUCKDB_TYPES = {

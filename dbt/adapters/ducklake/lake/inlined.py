@@ -22,6 +22,7 @@ from .databases import Database
 from .errors import UnsupportedError
 from .snapshot import Table, build_columns
 from .types import INTEGER_BITS, Column, decimal_parts
+from .values import interval_text
 
 SYSTEM_COLUMNS = ("row_id", "begin_snapshot", "end_snapshot")
 _LONGEST_NAME = 63
@@ -51,7 +52,8 @@ def can_inline(database: Database, columns: Sequence[Column]) -> bool:
 def create_table(connection: sa.Connection, catalog: Catalog, name: str, columns: Sequence[Column]) -> None:
     quote = catalog.database.quote
     definitions = [f"{column} BIGINT" for column in SYSTEM_COLUMNS]
-    definitions += [f"{quote(c.name)} {catalog.database.inlined_type(c)}" for c in columns]
+    database = catalog.database
+    definitions += [f"{quote(database.inlined_name(c.name))} {database.inlined_type(c)}" for c in columns]
     # DDL takes no parameters: names are quoted, types are ours.
     statement = f"CREATE TABLE IF NOT EXISTS {quote(name)} ({', '.join(definitions)})"
     connection.execute(sa.DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
@@ -69,8 +71,12 @@ def read(connection: sa.Connection, catalog: Catalog, table: Table, at: int) -> 
     found = []
     for version, name in tables_of(connection, table.id).items():
         old = _columns_at(connection, table.id, version)
-        source = t.inlined_data(name, [c.name for c in old])
-        values = [catalog.database.readable(source.c[c.name], c.type).label(f"c{i}") for i, c in enumerate(old)]
+        names = [catalog.database.inlined_name(c.name) for c in old]
+        source = t.inlined_data(name, names)
+        values = [
+            catalog.database.readable(source.c[n], c.type).label(f"c{i}")
+            for i, (n, c) in enumerate(zip(names, old, strict=True))
+        ]
         query = (
             sa.select(source.c.row_id, source.c.begin_snapshot.label("begun"), *values)
             .where(
@@ -228,6 +234,8 @@ def _scalar(value: Any, kind: str) -> Any:
         return t.parse_instant(_microseconds(value)) if isinstance(value, str) else value
     if kind.startswith("timestamp"):
         return t.parse_instant(_microseconds(value)).replace(tzinfo=None) if isinstance(value, str) else value
+    if kind == "interval":
+        return interval_text(str(value))
     return str(value)
 
 

@@ -213,3 +213,45 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
     month = shifted + (3 if shifted < 10 else -9)
     day = day_of_year - (153 * shifted + 2) // 5 + 1
     return year_of_era + era * 400 + (month <= 2), month, day
+
+
+# -- intervals
+
+_INTERVAL_PART = re.compile(
+    r"([+-]?\d+) (year|mon|day|hour|minute|second|millisecond|microsecond)(?:th)?s?"
+    r"|([+-]?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?"
+)
+_INTERVAL_UNITS = {
+    "year": (12, 0, 0),
+    "mon": (1, 0, 0),
+    "day": (0, 1, 0),
+    "hour": (0, 0, 3_600_000_000),
+    "minute": (0, 0, 60_000_000),
+    "second": (0, 0, 1_000_000),
+    "millisecond": (0, 0, 1000),
+    "microsecond": (0, 0, 1),
+}
+
+
+def interval_text(text: str) -> str:
+    """An interval as DuckDB writes it, `1 year 2 days 00:00:03.5`, from the words of any catalog."""
+    months = days = micros = 0
+    for match in _INTERVAL_PART.finditer(text):
+        if match[2]:
+            count, unit = int(match[1]), _INTERVAL_UNITS[match[2]]
+            months, days, micros = months + count * unit[0], days + count * unit[1], micros + count * unit[2]
+        else:
+            clock = (int(match[4]) * 60 + int(match[5])) * 60 + int(match[6])
+            clock = clock * 1_000_000 + int((match[7] or "").ljust(6, "0"))
+            micros += -clock if match[3] == "-" else clock
+    years, months = (abs(months) // 12, abs(months) % 12) if months >= 0 else (-(-months // 12), -(-months % 12))
+    parts = [
+        f"{count} {word}{'' if abs(count) == 1 else 's'}"
+        for count, word in ((years, "year"), (months, "month"), (days, "day"))
+        if count
+    ]
+    if micros or not parts:
+        seconds, fraction = divmod(abs(micros), 1_000_000)
+        sign, tail = "-" if micros < 0 else "", f".{fraction:06d}".rstrip("0") if fraction else ""
+        parts.append(f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{tail}")
+    return " ".join(parts)

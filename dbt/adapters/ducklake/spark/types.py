@@ -219,16 +219,22 @@ def _clock(micros: str) -> str:
 
 
 def _interval(sql: str) -> str:
-    """Months, days and milliseconds, each of four bytes, little end first, in words."""
+    """An interval as DuckDB writes it, from months, days and milliseconds of four bytes, little end first."""
 
     def number(start: int) -> str:
-        swapped = " , ".join(f"substring({sql}, {start + 4 - i}, 1)" for i in range(1, 5))
-        return f"cast(conv(hex(concat({swapped})), 16, 10) as bigint)"
+        swapped = ", ".join(f"substring({sql}, {start + 4 - i}, 1)" for i in range(1, 5))
+        unsigned = f"cast(conv(hex(concat({swapped})), 16, 10) as bigint)"
+        return f"({unsigned} - if({unsigned} >= 2147483648, 4294967296, 0))"
 
-    return (
-        f"concat({number(1)}, ' months ', {number(5)}, ' days ', {number(9)} div 1000, ' seconds ',"
-        f" {number(9)} % 1000, ' milliseconds')"
-    )
+    def part(count: str, word: str) -> str:
+        return f"case when {count} = 0 then null else concat({count}, ' {word}', if(abs({count}) = 1, '', 's')) end"
+
+    months, days, millis = number(1), number(5), number(9)
+    micros = f"(abs({millis}) * 1000)"
+    clock = f"concat(if({millis} < 0, '-', ''), {_clock(micros)})"
+    time = f"case when {millis} = 0 and ({months} <> 0 or {days} <> 0) then null else {clock} end"
+    parts = (part(f"({months} div 12)", "year"), part(f"({months} % 12)", "month"), part(days, "day"), time)
+    return f"case when {sql} is null then null else concat_ws(' ', {', '.join(parts)}) end"
 
 
 def to_file(sql: str, column: Column) -> str:
