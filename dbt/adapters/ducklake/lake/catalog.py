@@ -296,9 +296,7 @@ def _create(engine: sa.Engine, database: Database, schema: str | None, data_path
     now = datetime.datetime.now(datetime.timezone.utc)
     try:
         if schema:
-            with database.transaction(engine.execution_options(lake_schema=None), write=True) as connection:
-                if not database.has_schema(connection, schema):
-                    database.create_schema(connection, schema)
+            _create_metadata_schema(engine.execution_options(lake_schema=None), database, schema)
         with database.transaction(engine, write=True) as connection:
             # Where each of these commits by itself, whoever inserts snapshot 0 has made the lake.
             for table in t.metadata.sorted_tables:
@@ -338,3 +336,14 @@ def _create(engine: sa.Engine, database: Database, schema: str | None, data_path
             raise CatalogError(f"no lake can be created in {database.location}: {first_line(error)}") from error
         return found
     return settings
+
+
+def _create_metadata_schema(engine: sa.Engine, database: Database, schema: str) -> None:
+    try:
+        with database.transaction(engine, write=True) as connection:
+            if not database.has_schema(connection, schema):
+                database.create_schema(connection, schema)
+    except sa.exc.DBAPIError as error:
+        # IF NOT EXISTS does not spare the second of two creators: he hears of a duplicate key.
+        if not database.is_race(error):
+            raise
