@@ -12,6 +12,15 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
+# In an environment with dbt-core `dbt` is its package: the layers are looked at under a name of their own.
+LAYERS := .layers
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	mkdir -p $(LAYERS) && ln -sfn ../dbt/adapters/ducklake $(LAYERS)/ducklake
+	PYTHONPATH=$(LAYERS) $(BIN)/lint-imports --no-cache
+
 check: lint  ## quick checks, without Spark and servers
 	$(BIN)/pytest tests/unit -n 2 -m 'not catalogs and not processes and not long'
 

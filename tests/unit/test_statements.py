@@ -74,12 +74,14 @@ from dbt.adapters.ducklake.spark.statements import (
     ViewColumn,
     parse,
     parse_literal,
+    parse_name,
     parse_partition_keys,
     parse_sort_keys,
     parse_type,
     quote,
     quote_name,
     quote_string,
+    split,
     split_statements,
 )
 
@@ -956,3 +958,29 @@ def test_a_statement_with_words_missing_is_a_statement_or_a_statement_error(sql)
 @given(st.sampled_from([word for word in WORDS if word.isalpha()]), st.lists(st.sampled_from(WORDS), max_size=14))
 def test_any_words_are_a_statement_or_a_statement_error(first, rest):
     assert_taken_or_refused(" ".join([first, *rest]))
+
+
+# -- several statements in one text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("select 1", ["select 1"]),
+        ("select 1;", ["select 1"]),
+        ("a; b ;; c", ["a", " b ", " c"]),
+        ("select ';' -- ;\n; select `;`", ["select ';' -- ;\n", " select `;`"]),
+        ("/* ; */ commit;", ["/* ; */ commit"]),
+        ("begin; insert into t values (1); commit", ["begin", " insert into t values (1)", " commit"]),
+        ("begin declare x int; set x = 1; end", ["begin declare x int; set x = 1; end"]),
+        ("", [""]),
+    ],
+)
+def test_a_text_is_split_between_its_statements(text: str, expected: list[str]) -> None:
+    assert split(text) == expected
+
+
+def test_a_name_is_taken_apart_as_in_a_statement() -> None:
+    assert parse_name("lake.`my schema`.`a``.b`") == ("lake", "my schema", "a`.b")
+    with pytest.raises(StatementError):
+        parse_name("a.b c")

@@ -6,7 +6,8 @@ import datetime
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -206,6 +207,19 @@ class Catalog:
             f"there is no snapshot at {moment.isoformat()}: the lake's first is {first.snapshot_id}"
             f" of {first.snapshot_time.isoformat()}"
         )
+
+    def times(self, connection: sa.Connection, snapshots: Iterable[int]) -> dict[int, datetime.datetime]:
+        """When snapshots were committed; of one that was expired, when the next one was that is there."""
+        wanted = sorted(set(snapshots))
+        if not wanted:
+            return {}
+        query = sa.select(t.snapshot.c.snapshot_id, t.snapshot.c.snapshot_time)
+        rows = connection.execute(
+            query.where(t.snapshot.c.snapshot_id >= wanted[0]).order_by(t.snapshot.c.snapshot_id)
+        ).all()
+        ids = [row.snapshot_id for row in rows]
+        places = {snapshot: bisect_left(ids, snapshot) for snapshot in wanted}
+        return {snapshot: rows[place].snapshot_time for snapshot, place in places.items() if place < len(rows)}
 
     def commits_after(self, connection: sa.Connection, snapshot_id: int) -> list[Commit]:
         changes = t.snapshot_changes

@@ -107,6 +107,9 @@ class Database:
     def has_table(self, connection: sa.Connection, name: str) -> bool:
         return sa.inspect(connection).has_table(name)
 
+    def table_names(self, connection: sa.Connection) -> list[str]:
+        return sa.inspect(connection).get_table_names()
+
     def in_time_order(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """What orders as the moments do that the column holds."""
         return moment
@@ -290,14 +293,16 @@ class DuckDB(Database):
         connection.exec_driver_sql(f"USE {self.quote(schema)}")
 
     def has_table(self, connection: sa.Connection, name: str) -> bool:
+        return name in self.table_names(connection)
+
+    def table_names(self, connection: sa.Connection) -> list[str]:
         # The driver's own way of asking takes a dot in a schema's name for the end of a database's.
-        query = sa.select(sa.func.count()).select_from(sa.text("information_schema.tables"))
-        return bool(
-            connection.scalar(
+        query: sa.Select[Any] = sa.select(sa.column("table_name")).select_from(sa.text("information_schema.tables"))
+        return list(
+            connection.scalars(
                 query.where(
                     sa.column("table_catalog") == sa.func.current_database(),
                     sa.column("table_schema") == sa.func.current_schema(),
-                    sa.column("table_name") == name,
                 )
             )
         )
@@ -463,7 +468,9 @@ def _file(kind: str, path: str | None) -> str:
 
 
 def _duckdb(path: str) -> DuckDB:
-    database = DuckDB(f"duckdb:{_file('duckdb', path)}", sa.URL.create("duckdb", database=path))
+    # As the reference does: an older storage has no variants.
+    storage = {"config": {"storage_compatibility_version": "latest"}}
+    database = DuckDB(f"duckdb:{_file('duckdb', path)}", sa.URL.create("duckdb", database=path), storage)
     object.__setattr__(database, "default_data_path", path + ".files/")
     return database
 

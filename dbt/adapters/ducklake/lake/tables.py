@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -348,7 +348,7 @@ sort_expression = _table(
 )
 
 
-def alive(versioned: sa.Table, at: int) -> sa.ColumnElement[bool]:
+def alive(versioned: sa.Table | sa.TableClause, at: int) -> sa.ColumnElement[bool]:
     """The rows of a versioned table that hold at snapshot `at`."""
     return sa.and_(
         versioned.c.begin_snapshot <= at,
@@ -356,7 +356,7 @@ def alive(versioned: sa.Table, at: int) -> sa.ColumnElement[bool]:
     )
 
 
-def inlined_data(name: str, columns: list[str]) -> sa.TableClause:
+def inlined_data(name: str, columns: Sequence[str]) -> sa.TableClause:
     """A table that holds inlined rows: its name and columns differ from table to table."""
     return sa.table(name, *(sa.column(c) for c in ("row_id", "begin_snapshot", "end_snapshot", *columns)))
 

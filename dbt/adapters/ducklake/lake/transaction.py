@@ -23,6 +23,7 @@ from .errors import (
     SchemaChangeError,
 )
 from .evolution import Change, ColumnIds, check_columns, replace_columns, with_comment
+from .facts import table_facts
 from .files import DataFile, NewDataFile
 from .options import Key, Options, parse_option
 from .paths import folder_for_name, new_uuid7
@@ -38,6 +39,22 @@ class Committed:
     """The new snapshot; the one that was there, if there was nothing to commit."""
     changed: bool
     attempts: int = 1
+
+
+@dataclass(frozen=True)
+class Volume:
+    """How much a transaction changes."""
+
+    rows_added: int = 0
+    rows_removed: int = 0
+    files_added: int = 0
+
+    def __add__(self, other: Volume) -> Volume:
+        return Volume(
+            self.rows_added + other.rows_added,
+            self.rows_removed + other.rows_removed,
+            self.files_added + other.files_added,
+        )
 
 
 @dataclass
@@ -110,6 +127,21 @@ class Transaction:
 
     def data(self, table: Table) -> TableData:
         return self.staged.data.get(table.id, TableData())
+
+    def volume(self) -> Volume:
+        """How many rows and files are staged; what a dropped table held is not counted."""
+        data = self.staged.data
+        files = [f for d in data.values() for f in d.added]
+        emptied = [table_id for table_id, d in data.items() if d.truncated]
+        ended = [i for d in data.values() for i in d.ended]
+        removed = 0
+        if emptied or ended:
+            with self.catalog.read() as connection:
+                facts = table_facts(connection, self.catalog, self.base.id, emptied)
+                removed = sum(f.rows for f in facts.values())
+                counts = sa.select(sa.func.sum(t.data_file.c.record_count)).where(t.data_file.c.data_file_id.in_(ended))
+                removed += int(connection.scalar(counts) or 0)
+        return Volume(sum(f.record_count for f in files), removed, len(files))
 
     def column_ids(self, table: Table) -> ColumnIds:
         """The next column id of a table, counting every column that it ever had."""

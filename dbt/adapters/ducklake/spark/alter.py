@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dbt.adapters.ducklake.lake.types import Column
-from dbt.adapters.ducklake.spark.ddl import SCHEMA_WORDS, RelationKind, refuse_storage
-from dbt.adapters.ducklake.spark.definitions import (
+from ..lake.types import Column
+from .ddl import SCHEMA_WORDS, RelationKind, refuse_storage
+from .definitions import (
     ColumnDefinition,
     PartitionKey,
     Properties,
@@ -20,7 +20,7 @@ from dbt.adapters.ducklake.spark.definitions import (
     refuse_constraint,
     sort_keys,
 )
-from dbt.adapters.ducklake.spark.tokens import Cursor, Name
+from .tokens import Cursor, Name
 
 _HIVE_PARTITIONS = (
     "a lake's partitions come and go with their rows. Change the keys with SET PARTITIONED BY, and the rows with DELETE"

@@ -22,7 +22,7 @@ from .definitions import PartitionKey
 from .definitions import SortKey as SortKeyText
 from .scope import Scope
 from .types import quoted
-from .views import SPARK_SQL_TAG
+from .views import COLUMNS_TAG, SPARK_SQL_TAG
 from .write import sort_expression
 
 
@@ -56,8 +56,8 @@ def _alter_view(scope: Scope, view: View, action: object) -> None:
     elif isinstance(action, alters.UnsetProperties):
         scope.transaction.set_tags(view, tuple(t for t in view.tags if t[0] not in action.names))
     elif isinstance(action, alters.SetViewQuery):
-        scope.transaction.drop(view)
-        scope.put_view(schema, view.name, action.query, (), {k: v for k, v in view.tags if k != SPARK_SQL_TAG})
+        kept = {k: v for k, v in view.tags if k not in (SPARK_SQL_TAG, COLUMNS_TAG)}
+        scope.put_view(view, schema, view.name, action.query, (), kept)
     else:
         raise SchemaChangeError(f"{schema.name}.{view.name} is a view, and only a table can be changed so")
 

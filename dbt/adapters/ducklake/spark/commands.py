@@ -12,13 +12,14 @@ from pyspark.sql import functions as F
 from ..lake import evolution as evolve
 from ..lake.changes import CommitInfo
 from ..lake.errors import AlreadyExistsError, LakeError, NotFoundError, SchemaChangeError, UnsupportedError
-from ..lake.snapshot import Table
+from ..lake.snapshot import Table, View
 from ..lake.types import Column, find_path
 from . import statements as st
 from .alterations import alter, set_partition, set_properties, set_sort
 from .defaults import default_of, default_sql
 from .scope import Scope
 from .types import lake_column
+from .views import COLUMNS_TAG, columns_tag, view_columns
 
 # -- schemas
 
@@ -144,12 +145,10 @@ def _create_view(scope: Scope, statement: st.CreateView) -> int:
         return 0
     if found is not None and not statement.or_replace:
         raise AlreadyExistsError(f"{schema.name}.{name} already exists; use CREATE OR REPLACE VIEW, or IF NOT EXISTS")
-    if found is not None:
-        scope.transaction.drop(found)
     tags = dict(statement.properties)
     if statement.comment is not None:
         tags["comment"] = statement.comment
-    scope.put_view(schema, name, statement.query, tuple(c.name for c in statement.columns), tags)
+    scope.put_view(found, schema, name, statement.query, tuple(c.name for c in statement.columns), tags)
     return 0
 
 
@@ -215,12 +214,26 @@ def _comment_on(scope: Scope, statement: st.CommentOn) -> int:
         scope.transaction.set_schema_comment(statement.name[-1], statement.comment)
         return 0
     if statement.kind == "column":
+        view = scope.find(statement.name[:-1])
+        if isinstance(view, View):
+            scope.transaction.set_tags(view, _with_column_comment(view, statement.name[-1], statement.comment))
+            return 0
         table, path = _column_place(scope, statement.name)
         scope.transaction.alter_table(table, lambda t: evolve.set_column_comment(t, path, statement.comment))
         return 0
     relation = scope.relation(statement.name)
     scope.transaction.set_tags(relation, evolve.with_comment(relation.tags, statement.comment))
     return 0
+
+
+def _with_column_comment(view: View, column: str, comment: str | None) -> tuple[tuple[str, str], ...]:
+    columns = view_columns(view)
+    if columns is None:
+        raise UnsupportedError(f"the columns of view {view.name}, which another engine created, take no comments")
+    if not any(c.name.lower() == column.lower() for c in columns):
+        raise NotFoundError(f"view {view.name} has no column {column}; it has {', '.join(c.name for c in columns)}")
+    columns = [replace(c, comment=comment) if c.name.lower() == column.lower() else c for c in columns]
+    return tuple(sorted({**dict(view.tags), COLUMNS_TAG: columns_tag(columns)}.items()))
 
 
 def _column_place(scope: Scope, name: Sequence[str]) -> tuple[Table, tuple[str, ...]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,13 @@ def _hadoop(storage: Mapping[str, str]) -> dict[str, str]:
     return settings
 
 
+class _Tag(threading.local):
+    """The tag of the thread's running statement, and whether Spark knows it."""
+
+    name: str | None = None
+    set: bool = False
+
+
 class Engine:
     """Gives the SparkSession, and starts it at most once."""
 
@@ -90,6 +98,7 @@ class Engine:
         self._local_files = local_files
         self._lock = threading.Lock()
         self._starting: threading.Thread | None = None
+        self._tag = _Tag()
 
     @property
     def started(self) -> bool:
@@ -115,7 +124,28 @@ class Engine:
                     if key not in self._config:
                         spark.conf.set(key, value)
                 self._spark = spark
-            return self._spark
+            spark = self._spark
+        if self._tag.name is not None and not self._tag.set:
+            spark.addTag(self._tag.name)
+            self._tag.set = True
+        return spark
+
+    @contextmanager
+    def tagged(self, tag: str) -> Iterator[None]:
+        """Marks what this thread has Spark do in the block, also if Spark is only started in it."""
+        before = self._tag.name, self._tag.set
+        self._tag.name, self._tag.set = tag, False
+        try:
+            yield
+        finally:
+            if self._tag.set and self._spark is not None:
+                self._spark.removeTag(tag)
+            self._tag.name, self._tag.set = before
+
+    def interrupt(self, tag: str) -> None:
+        """Stops everything that runs under a tag, in whatever thread."""
+        if self._spark is not None:
+            self._spark.interruptTag(tag)
 
     def is_connect(self) -> bool:
         return type(self.spark()).__module__.startswith("pyspark.sql.connect")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from dbt.adapters.ducklake.spark.definitions import (
+from .definitions import (
     ColumnDefinition,
     PartitionKey,
     Properties,
@@ -15,7 +15,7 @@ from dbt.adapters.ducklake.spark.definitions import (
     properties,
     sort_keys,
 )
-from dbt.adapters.ducklake.spark.tokens import Cursor, Name
+from .tokens import Cursor, Name
 
 RelationKind: TypeAlias = Literal["table", "view"]
 CommentKind: TypeAlias = Literal["schema", "table", "view", "column"]

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Literal as OneOf
 from typing import TypeAlias, TypeVar
 
-from dbt.adapters.ducklake.lake.types import FLOATS, INTEGER_BITS, PRIMITIVES, Column
-from dbt.adapters.ducklake.spark.tokens import Cursor, Name, StatementError, decode_string, quote
+from ..lake.types import FLOATS, INTEGER_BITS, PRIMITIVES, Column
+from .tokens import Cursor, Name, StatementError, decode_string, quote
 
 Properties: TypeAlias = tuple[tuple[str, str], ...]
 Transform: TypeAlias = OneOf["identity", "year", "month", "day", "hour", "bucket"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dbt.adapters.ducklake.spark.tokens import QUERY_WORDS, Cursor, Name
+from .tokens import QUERY_WORDS, Cursor, Name
 
 ClauseKind: TypeAlias = Literal["matched", "not matched", "not matched by source"]
 

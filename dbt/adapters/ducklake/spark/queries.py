@@ -53,6 +53,8 @@ class Context:
     """The running transaction on the lake of that name: the snapshot that it is pinned to, and more."""
     lake: str
     schema: str
+    saw: Callable[[Found], None]
+    """Told of every lake relation that is read."""
 
     def find(self, parts: Sequence[str]) -> tuple[Lake, str, str] | None:
         """The lake, schema and name that a dotted name stands for, if it can be one of a lake."""
@@ -84,11 +86,6 @@ class Planner:
         rows, _ = self._plan(sql, context, 0, keep_views)
         return rows
 
-    def inputs(self, sql: str, context: Context) -> list[Found]:
-        """The lake relations that the query names, without planning it."""
-        found = (self._find(ref, context) for ref in find_names(sql).relations)
-        return [f for f in found if f is not None]
-
     def _plan(self, sql: str, context: Context, depth: int, keep_views: bool) -> tuple[DataFrame, str]:
         if depth > _MAX_DEPTH:
             raise LakeError("a view reads itself, by way of others; drop or replace one of them")
@@ -98,6 +95,7 @@ class Planner:
         virtual = _asks_for_virtual(sql)
         views: dict[Ref, str] = {}
         for ref, target in found.items():
+            context.saw(target)
             views[ref] = self._register(self._rows(target, asked.get(ref), virtual, context, depth))
         for function in names.functions:
             table = self._function(function, context)
@@ -195,7 +193,7 @@ class Planner:
                 transactions(found.lake.name).options,
             )
             transactions = lambda name: past if name == found.lake.name else context.transactions(name)  # noqa: E731
-        inside = Context(context.lakes, transactions, found.lake.name, found.schema)
+        inside = Context(context.lakes, transactions, found.lake.name, found.schema, context.saw)
         rows, _ = self._plan(sql, inside, depth + 1, False)
         if view.column_aliases:
             if len(view.column_aliases) > len(rows.columns):

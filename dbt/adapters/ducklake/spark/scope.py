@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ..lake.changes import CommitInfo
@@ -13,8 +14,9 @@ from ..lake.paths import spark_target
 from ..lake.snapshot import LakeState, Schema, Table, View
 from ..lake.transaction import Transaction
 from .lakes import Lake
+from .local import can_write, write_local
 from .queries import Context, Planner
-from .views import SPARK_SQL_TAG, duckdb_sql
+from .views import COLUMNS_TAG, SPARK_SQL_TAG, ViewColumn, columns_tag, duckdb_sql, is_same
 from .write import Target, write
 
 
@@ -65,15 +67,31 @@ class Scope:
         return self.planner.query(sql, self.context)
 
     def put_view(
-        self, schema: Schema, name: str, query: str, columns: tuple[str, ...], tags: Mapping[str, str]
+        self,
+        found: Table | View | None,
+        schema: Schema,
+        name: str,
+        query: str,
+        columns: tuple[str, ...],
+        tags: Mapping[str, str],
     ) -> None:
-        """Stages a view: in DuckDB's words where its query can be said in them, with Spark's beside."""
-        self.query(query)  # an error in the query is met now, not by its readers
+        """Stages a view: in DuckDB's words where its query can be said in them, with Spark's beside.
+
+        It takes the place of what is found under its name; a view that is the same already stays.
+        """
+        rows = self.query(query)  # an error in the query is met now, not by its readers
+        names = [*columns, *rows.columns[len(columns) :]]
+        noted = [ViewColumn(n, f.dataType.simpleString()) for n, f in zip(names, rows.schema.fields, strict=False)]
+        tags = {**tags, COLUMNS_TAG: columns_tag(noted)}
         words = duckdb_sql(query, self.lake.name, self.context.schema)
-        if words is None:
-            self.transaction.create_view(schema, name, query, "spark", columns, tags)
-        else:
-            self.transaction.create_view(schema, name, words, "duckdb", columns, {**tags, SPARK_SQL_TAG: query})
+        sql, dialect = (query, "spark") if words is None else (words, "duckdb")
+        if words is not None:
+            tags = {**tags, SPARK_SQL_TAG: query}
+        if isinstance(found, View) and is_same(found, sql, dialect, columns, tags):
+            return
+        if found is not None:
+            self.transaction.drop(found)
+        self.transaction.create_view(schema, name, sql, dialect, columns, tags)
 
     def write(self, rows: DataFrame, table: Table) -> int:
         """Writes rows into a table of the transaction; says how many they were."""
@@ -81,6 +99,15 @@ class Scope:
         count = sum(f.record_count for f in known.added)
         per_row = sum(f.file_size_bytes for f in known.added) / count if count else None
         files = write(rows, self.target(table), per_row)
+        self.transaction.append(table, files)
+        return sum(f.record_count for f in files)
+
+    def insert(self, rows: pa.Table, table: Table) -> int:
+        """Writes rows that the driver has; a few plain ones without Spark."""
+        target = self.target(table)
+        if not can_write(rows, target):
+            return self.write(self.planner.local(rows), table)
+        files = write_local(rows, target)
         self.transaction.append(table, files)
         return sum(f.record_count for f in files)
 

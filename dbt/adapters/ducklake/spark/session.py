@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import getpass
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import sqlalchemy as sa
 from pyspark.sql import DataFrame, SparkSession
 
+from ..lake import tables as t
 from ..lake.catalog import Retry
 from ..lake.changes import CommitInfo
 from ..lake.errors import LakeError, NotFoundError
-from ..lake.paths import scheme_of
-from ..lake.transaction import Committed, Transaction
+from ..lake.facts import table_facts
+from ..lake.paths import new_uuid7, scheme_of
+from ..lake.snapshot import LakeState, Table, View
+from ..lake.transaction import Committed, Transaction, Volume
 from . import show
 from . import statements as st
 from .commands import COMMANDS
 from .connect import Engine
 from .lakes import Lake
-from .queries import Context, Planner
+from .queries import Context, Found, Planner
 from .scope import Scope
+from .types import quoted
 
 
 @dataclass(frozen=True)
@@ -51,13 +57,40 @@ class Result:
         return self.arrow().to_reader()
 
 
+@dataclass(frozen=True)
+class Input:
+    """A relation that a transaction read."""
+
+    name: str
+    """Its lake, schema and name."""
+    id: int
+    snapshot: int
+    """The last snapshot that changed it, up to the one that was read."""
+
+
+@dataclass
+class _Frame:
+    """The transactions that run together, one a lake, and what was read in them."""
+
+    transactions: dict[str, Transaction]
+    reads: dict[tuple[str, int, int], Found] = field(default_factory=dict)
+
+    def saw(self, found: Found) -> None:
+        self.reads[found.lake.name, found.relation.id, found.at.id] = found
+
+    def nested(self) -> _Frame:
+        return _Frame({name: t.nested() for name, t in self.transactions.items()})
+
+
 class _Thread(threading.local):
     """What each thread has for itself: its transactions, and where it looks names up."""
 
     def __init__(self) -> None:
-        self.open: list[dict[str, Transaction]] = []
+        self.open: list[_Frame] = []
         self.lake: str | None = None
         self.schema: str | None = None
+        self.message: str | None = None
+        """What a transaction's message is, unless it is given one."""
         self.committed: Committed | None = None
         """What the thread's last commit did."""
 
@@ -144,6 +177,11 @@ class LakeSession:
     def spark_started(self) -> bool:
         return self._engine.started
 
+    @property
+    def spark_address(self) -> str:
+        """Where Spark runs, without secrets."""
+        return "Spark Connect" if self._engine.is_connect() else str(self.spark.sparkContext.master)
+
     def start_spark(self) -> None:
         """Starts Spark in the background."""
         self._engine.start_in_background()
@@ -166,7 +204,16 @@ class LakeSession:
 
     def execute(self, text: str) -> Result:
         """Carries out one statement."""
-        statement = st.parse(text)
+        return self.run(st.parse(text))
+
+    def insert(self, name: str, rows: pa.Table) -> Result:
+        """Adds rows that the driver has to a table whose columns are of these names and types."""
+        parts = st.parse_name(name)
+        lake = self._known(parts[0]) if len(parts) == 3 else self._current_lake
+        return self._staged(lake, lambda scope: scope.insert(rows, scope.table(parts)))
+
+    def run(self, statement: st.Statement) -> Result:
+        """Carries out a statement that is parsed already."""
         if isinstance(statement, st.Query):
             return Result(dataframe=self._query(statement.text))
         if isinstance(statement, st.Begin | st.Commit | st.Rollback):
@@ -193,7 +240,7 @@ class LakeSession:
         A block inside another folds into it.
         """
         frame = self._begin()
-        transaction = frame[self.database]
+        transaction = frame.transactions[self.database]
         transaction.commit_info = replace(
             transaction.commit_info,
             **{
@@ -209,6 +256,88 @@ class LakeSession:
             raise
         self._leave(frame)
         self._finish(frame)
+
+    @property
+    def in_transaction(self) -> bool:
+        return bool(self._thread.open)
+
+    def begin(self) -> None:
+        """Begins a transaction that `commit` or `rollback` ends, as the statements of these names do."""
+        if self._thread.open:
+            raise LakeError("a transaction has begun already; COMMIT or ROLLBACK it first")
+        self._begin()
+
+    def commit(self, info: CommitInfo | None = None) -> Result:
+        """Commits the running transaction; `info` holds where no statement in it gave a message of its own."""
+        frame = self._running("COMMIT")
+        if info is not None:
+            for transaction in frame.transactions.values():
+                if transaction.commit_info.message is None:
+                    transaction.commit_info = replace(info, author=info.author or transaction.commit_info.author)
+        self._leave(frame)
+        return self._finish(frame)
+
+    def rollback(self) -> None:
+        self._leave(self._running("ROLLBACK"))
+
+    def volume(self) -> Volume:
+        """How many rows and files the running transaction would commit now."""
+        volumes = [t.volume() for t in self._running("volume()").transactions.values() if t.is_changed]
+        return sum(volumes, Volume())
+
+    def inputs(self) -> list[Input]:
+        """The lake relations that the running transaction read, as the versions that it read."""
+        by_version: dict[tuple[str, int], list[Found]] = defaultdict(list)
+        for (lake, _, at), found in self._running("inputs()").reads.items():
+            by_version[lake, at].append(found)
+        inputs: list[Input] = []
+        for (lake, at), some in by_version.items():
+            inputs += _inputs(self._lakes[lake], at, some)
+        return sorted(inputs, key=lambda i: (i.name, i.snapshot))
+
+    def state(self, lake: str | None = None) -> LakeState:
+        """The schemas, tables and views that there are, as the running transaction sees them."""
+        with self._reading() as context:
+            return context.transactions(self._known(lake or self.database)).state
+
+    def lake(self, name: str | None = None) -> Lake:
+        """The session's lake, or an attached one."""
+        return self._lakes[self._known(name or self.database)]
+
+    @contextmanager
+    def messages(self, message: str | None) -> Iterator[None]:
+        """Gives the thread's statements in the block a message, where they are transactions of their own."""
+        before, self._thread.message = self._thread.message, message
+        try:
+            yield
+        finally:
+            self._thread.message = before
+
+    def tagged(self, tag: str) -> AbstractContextManager[None]:
+        """Marks the Spark jobs of a block, for `cancel`."""
+        return self._engine.tagged(tag)
+
+    def cancel(self, tag: str) -> None:
+        """Stops the Spark jobs that run under a tag in any thread; their statements fail."""
+        self._engine.interrupt(tag)
+
+    def prove_write(self) -> None:
+        """Raises if the lake can not be written: writes a row, reads it back, and takes it away again."""
+        lake = self.lake()
+        name = f"ducklake_check_{new_uuid7().replace('-', '')}"
+        frame = self._begin()
+        try:
+            self.execute(f"create table {quoted(self.database)}.main.{name} as select 1 as id")
+            table = self.state().table("main", name)
+            folder = self.state().folder(lake.catalog.data_path, table)
+            try:
+                self.sql(f"select id from {quoted(self.database)}.main.{name}").collect()
+                with lake.catalog.write():
+                    pass
+            finally:
+                lake.filesystem.delete_dir(lake.native_path(folder))
+        finally:
+            self._leave(frame)
 
     def attach(self, name: str, catalog: str, **options: Any) -> None:
         """Attaches another lake, whose tables are then `name.schema.table`."""
@@ -243,13 +372,15 @@ class LakeSession:
         command = COMMANDS.get(type(statement))
         if command is None:
             raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")
-        in_transaction = bool(self._thread.open)
+        return self._staged(self._lake_of(statement), lambda scope: command(scope, statement))
+
+    def _staged(self, lake: str, change: Callable[[Scope], int]) -> Result:
+        """Makes a change in the running transaction, whole or not at all, or in one of its own."""
+        in_transaction = self.in_transaction
         with self._frame() as frame:
-            name = self._lake_of(statement)
-            transaction = self._transaction(frame, name).nested()
-            inner = {**frame, name: transaction}
-            context = self._context(inner)
-            rows = command(Scope(context, self._planner, transaction, self._lakes[name], in_transaction), statement)
+            transaction = self._transaction(frame, lake).nested()
+            context = self._context(_Frame({**frame.transactions, lake: transaction}, frame.reads))
+            rows = change(Scope(context, self._planner, transaction, self._lakes[lake], in_transaction))
             transaction.fold()
         return Result(snapshot_id=None if in_transaction else self._last_snapshot(), rows_affected=rows)
 
@@ -266,37 +397,31 @@ class LakeSession:
         if len(name) >= full and name[0].lower() in self._lakes:
             return name[0].lower()
         if len(name) == full:
-            raise NotFoundError(f"there is no lake {name[0]}; there are {', '.join(self._lakes)}")
+            self._known(name[0])
         return self._current_lake
 
+    def _known(self, lake: str) -> str:
+        if lake.lower() not in self._lakes:
+            raise NotFoundError(f"there is no lake {lake}; there are {', '.join(self._lakes)}")
+        return lake.lower()
+
     def _control(self, statement: st.Begin | st.Commit | st.Rollback) -> Result:
+        if isinstance(statement, st.Commit):
+            return self.commit()
         if isinstance(statement, st.Begin):
-            if self._thread.open:
-                raise LakeError("a transaction has begun already; COMMIT or ROLLBACK it first")
-            self._begin()
-            return Result()
-        if not self._thread.open:
-            word = type(statement).__name__.upper()
-            raise LakeError(f"{word} without a transaction: BEGIN one first")
-        frame = self._thread.open[-1]
-        self._leave(frame)
-        if isinstance(statement, st.Rollback):
-            return Result()
-        self._finish(frame)
-        return Result(snapshot_id=self._last_snapshot())
+            self.begin()
+        else:
+            self.rollback()
+        return Result()
 
     def _use(self, statement: st.Use) -> Result:
         name = statement.name
         if statement.kind == "catalog" or (
             len(name) == 1 and statement.kind is None and name[0].lower() in self._lakes
         ):
-            if name[0].lower() not in self._lakes:
-                raise NotFoundError(f"there is no lake {name[0]}; there are {', '.join(self._lakes)}")
-            self._thread.lake, self._thread.schema = name[0].lower(), "main"
+            self._thread.lake, self._thread.schema = self._known(name[0]), "main"
             return Result()
-        lake = name[0].lower() if len(name) == 2 else self._current_lake
-        if lake not in self._lakes:
-            raise NotFoundError(f"there is no lake {name[0]}; there are {', '.join(self._lakes)}")
+        lake = self._known(name[0]) if len(name) == 2 else self._current_lake
         with self._reading() as context:
             schema = context.transactions(lake).state.schema(name[-1])
         self._thread.lake, self._thread.schema = lake, schema.name
@@ -311,29 +436,35 @@ class LakeSession:
     def _last_snapshot(self) -> int | None:
         return self._thread.committed.snapshot.id if self._thread.committed else None
 
-    def _begin(self) -> dict[str, Transaction]:
-        """A new frame of transactions, one a lake, nested in the thread's running one if there is one."""
+    def _running(self, what: str) -> _Frame:
+        if not self._thread.open:
+            raise LakeError(f"{what} without a transaction: BEGIN one first")
+        return self._thread.open[-1]
+
+    def _begin(self) -> _Frame:
+        """A new frame of transactions, nested in the thread's running one if there is one."""
         if self._thread.open:
-            frame = {name: t.nested() for name, t in self._thread.open[-1].items()}
+            frame = self._thread.open[-1].nested()
         else:
-            frame = {self.database: self._new_transaction(self.database)}
+            frame = _Frame({self.database: self._new_transaction(self.database)})
         self._thread.open.append(frame)
         return frame
 
-    def _leave(self, frame: dict[str, Transaction]) -> None:
+    def _leave(self, frame: _Frame) -> None:
         self._thread.open = [f for f in self._thread.open if f is not frame]
 
-    def _finish(self, frame: dict[str, Transaction]) -> None:
+    def _finish(self, frame: _Frame) -> Result:
         """Folds a frame into the one around it, or commits it."""
         outer = self._thread.open[-1] if self._thread.open else None
-        changed = [t for t in frame.values() if t.is_changed]
         if outer is not None:
-            for name, transaction in frame.items():
+            for name, transaction in frame.transactions.items():
                 if transaction.parent is None:
-                    outer[name] = transaction
+                    outer.transactions[name] = transaction
                 else:
                     transaction.fold()
-            return
+            outer.reads.update(frame.reads)
+            return Result()
+        changed = [t for t in frame.transactions.values() if t.is_changed]
         if len(changed) > 1:
             raise LakeError(
                 "a transaction can change one lake, since two catalog databases do not commit together;"
@@ -342,9 +473,10 @@ class LakeSession:
         self._thread.committed = None
         for transaction in changed:
             self._thread.committed = transaction.commit()
+        return Result(snapshot_id=self._last_snapshot())
 
     @contextmanager
-    def _frame(self) -> Iterator[dict[str, Transaction]]:
+    def _frame(self) -> Iterator[_Frame]:
         """The thread's transactions; where none has begun, new ones that are committed at the end."""
         if self._thread.open:
             yield self._thread.open[-1]
@@ -361,24 +493,21 @@ class LakeSession:
     @contextmanager
     def _reading(self) -> Iterator[Context]:
         """A context for reading: the running transaction's, or one of the newest snapshot."""
-        if self._thread.open:
-            yield self._context(self._thread.open[-1])
-        else:
-            yield self._context({})
+        yield self._context(self._thread.open[-1] if self._thread.open else _Frame({}))
 
-    def _context(self, frame: dict[str, Transaction]) -> Context:
+    def _context(self, frame: _Frame) -> Context:
         schema = self._thread.schema or self.default_schema
-        return Context(self._lakes, lambda name: self._transaction(frame, name), self._current_lake, schema)
+        return Context(self._lakes, lambda name: self._transaction(frame, name), self._current_lake, schema, frame.saw)
 
-    def _transaction(self, frame: dict[str, Transaction], name: str) -> Transaction:
+    def _transaction(self, frame: _Frame, name: str) -> Transaction:
         name = name.lower()
-        if name not in frame:
-            frame[name] = self._new_transaction(name)
-        return frame[name]
+        if name not in frame.transactions:
+            frame.transactions[name] = self._new_transaction(name)
+        return frame.transactions[name]
 
     def _new_transaction(self, name: str) -> Transaction:
         transaction = self._lakes[name].begin()
-        transaction.commit_info = CommitInfo(author=self.author)
+        transaction.commit_info = CommitInfo(self.author, self._thread.message)
         return transaction
 
 
@@ -387,3 +516,19 @@ def _user() -> str | None:
         return getpass.getuser()
     except (KeyError, OSError):
         return None
+
+
+def _inputs(lake: Lake, at: int, found: Sequence[Found]) -> Iterator[Input]:
+    """What was read of one lake at one snapshot; what a transaction made itself is no input."""
+    there = [f for f in found if f.relation.id >= 0]
+    tables = [f.relation.id for f in there if isinstance(f.relation, Table)]
+    views = [f.relation.id for f in there if isinstance(f.relation, View)]
+    with lake.catalog.read() as connection:
+        changed = {i: facts.last_change for i, facts in table_facts(connection, lake.catalog, at, tables).items()}
+        query = sa.select(t.view.c.view_id, t.view.c.begin_snapshot)
+        for row in connection.execute(query.where(t.view.c.view_id.in_(views), t.alive(t.view, at))):
+            changed[row.view_id] = row.begin_snapshot
+    for f in there:
+        snapshot = changed.get(f.relation.id)
+        if snapshot is not None:
+            yield Input(f"{f.lake.name}.{f.schema}.{f.relation.name}", f.relation.id, snapshot)

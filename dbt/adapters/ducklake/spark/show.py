@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ..lake.errors import LakeError, NotFoundError
 from ..lake.snapshot import LakeState, Table, View
+from ..lake.sorting import SortKey
 from ..lake.types import Column
 from . import statements as st
 from .lakes import Lake
@@ -138,10 +139,12 @@ def _describe_table(context: Context, statement: st.DescribeTable) -> pa.Table:
     names = {c.id: c.name for c in relation.columns}
     if relation.partition:
         rows += [["", "", ""], ["# Partitioning", "", ""]]
-        rows += [[f"Part {f.index}", _key(str(f.transform), names[f.column_id]), ""] for f in relation.partition.fields]
+        rows += [
+            [f"Part {f.index}", key_text(str(f.transform), names[f.column_id]), ""] for f in relation.partition.fields
+        ]
     if relation.sort:
         rows += [["", "", ""], ["# Sort Order", "", ""]]
-        rows += [[f"Key {i}", _sort_text(k), ""] for i, k in enumerate(relation.sort.keys)]
+        rows += [[f"Key {i}", sort_text(k), ""] for i, k in enumerate(relation.sort.keys)]
     if statement.extended:
         rows += [["", "", ""], ["# Detailed Table Information", "", ""]]
         options = context.transactions(lake.name).options
@@ -161,7 +164,8 @@ def _describe_table(context: Context, statement: st.DescribeTable) -> pa.Table:
     return _rows(["col_name", "data_type", "comment"], rows)
 
 
-def _key(transform: str, column: str) -> str:
+def key_text(transform: str, column: str) -> str:
+    """A partition key as DDL writes it."""
     if transform == "identity":
         return column
     if transform.startswith("bucket("):
@@ -169,7 +173,8 @@ def _key(transform: str, column: str) -> str:
     return f"{transform}({column})"
 
 
-def _sort_text(key: Any) -> str:
+def sort_text(key: SortKey) -> str:
+    """A sort key as DDL writes it."""
     return f"{key.expression} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
 
 
@@ -213,10 +218,10 @@ def _show_create_table(context: Context, statement: st.ShowCreateTable) -> pa.Ta
     text = f"CREATE TABLE {name} (\n{lines})"
     names = {c.id: c.name for c in relation.columns}
     if relation.partition:
-        keys = ", ".join(_key(str(f.transform), quoted(names[f.column_id])) for f in relation.partition.fields)
+        keys = ", ".join(key_text(str(f.transform), quoted(names[f.column_id])) for f in relation.partition.fields)
         text += f"\nPARTITIONED BY ({keys})"
     if relation.sort:
-        text += f"\nSORTED BY ({', '.join(map(_sort_text, relation.sort.keys))})"
+        text += f"\nSORTED BY ({', '.join(map(sort_text, relation.sort.keys))})"
     if relation.comment:
         text += f"\nCOMMENT {string_literal(relation.comment)}"
     properties = _properties(relation, context.transactions(lake.name).options.values)

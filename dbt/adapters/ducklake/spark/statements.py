@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from dbt.adapters.ducklake.spark.alter import (
+from .alter import (
     AddColumn,
     Alter,
     AlterAction,
@@ -32,7 +32,7 @@ from dbt.adapters.ducklake.spark.alter import (
     UnsetProperties,
     parse_alter,
 )
-from dbt.adapters.ducklake.spark.ddl import (
+from .ddl import (
     SCHEMA_WORDS,
     CommentOn,
     CreateSchema,
@@ -49,7 +49,7 @@ from dbt.adapters.ducklake.spark.ddl import (
     parse_drop,
     parse_replace,
 )
-from dbt.adapters.ducklake.spark.definitions import (
+from .definitions import (
     ColumnDefinition,
     Literal,
     PartitionKey,
@@ -60,7 +60,7 @@ from dbt.adapters.ducklake.spark.definitions import (
     parse_type,
     property_key,
 )
-from dbt.adapters.ducklake.spark.dml import (
+from .dml import (
     Assignment,
     Delete,
     Insert,
@@ -81,7 +81,7 @@ from dbt.adapters.ducklake.spark.dml import (
     parse_update,
     parse_with,
 )
-from dbt.adapters.ducklake.spark.tokens import (
+from .tokens import (
     QUERY_WORDS,
     Cursor,
     Name,
@@ -322,6 +322,29 @@ _SPARKS_OWN = (
     "SET",
     "UNCACHE",
 )
+
+
+def parse_name(text: str) -> tuple[str, ...]:
+    """The parts of a dotted name."""
+    cursor = Cursor(text)
+    name = cursor.subject("a name")
+    cursor.finish()
+    return name
+
+
+def split(sql: str) -> list[str]:
+    """The statements of a text, at the semicolons between them; a block of SQL scripting stays whole."""
+    tokens = list(scan(sql))
+    block = len(tokens) > 1 and tokens[0].key == "BEGIN" and tokens[1].key not in (";", "TRANSACTION", "WORK")
+    if block:
+        return [sql]
+    found, start = [], 0
+    for token in tokens:
+        if token.key == ";":
+            found.append(sql[start : token.start])
+            start = token.start + 1
+    found.append(sql[start:])
+    return [text for text in found if next(scan(text), None) is not None] or [sql]
 
 
 def parse(sql: str) -> Statement:

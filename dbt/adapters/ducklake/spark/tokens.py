@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast
 
+from ..lake.errors import LakeError
+
 Name: TypeAlias = tuple[str, ...]  # a name's parts, without quotes: ("lake", "main", "orders")
 Kind: TypeAlias = Literal["word", "quoted", "string", "number", "symbol", "unclosed", "end"]
 T = TypeVar("T")
@@ -37,7 +39,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}", "CASE": "END"}
 QUERY_WORDS = ("SELECT", "WITH", "VALUES", "TABLE", "FROM")
 
 
-class StatementError(ValueError):
+class StatementError(LakeError):
     """A statement that can not be taken: what it is, what was found and where, what would be right."""
 
 

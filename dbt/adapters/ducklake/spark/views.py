@@ -6,6 +6,10 @@ meaning, so that DuckDB users can query it; Spark's own words are then kept besi
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
 import sqlglot
 from sqlglot import exp
 
@@ -13,6 +17,25 @@ from ..lake.errors import UnsupportedError
 from ..lake.snapshot import View
 
 SPARK_SQL_TAG = "spark_sql"
+COLUMNS_TAG = "spark_columns"
+"""The columns that a view had when it was created: a format without them would need Spark to tell."""
+
+
+@dataclass(frozen=True)
+class ViewColumn:
+    name: str
+    type: str
+    comment: str | None = None
+
+
+def view_columns(view: View) -> list[ViewColumn] | None:
+    """The columns that were noted with the view; None where another engine created it."""
+    text = dict(view.tags).get(COLUMNS_TAG)
+    return None if text is None else [ViewColumn(*c) for c in json.loads(text)]
+
+
+def columns_tag(columns: Iterable[ViewColumn]) -> str:
+    return json.dumps([[c.name, c.type, c.comment] for c in columns], ensure_ascii=False)
 
 
 def spark_sql(view: View, name: str) -> str:
@@ -39,6 +62,18 @@ def _from_duckdb(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Anonymous) and node.name.lower() == "count_star":
         return exp.Count(this=exp.Star())
     return node
+
+
+def is_same(view: View, sql: str, dialect: str, aliases: tuple[str, ...], tags: Mapping[str, str]) -> bool:
+    """Whether a view would become what it is already; comments that it has and the new one lacks aside."""
+    if (view.sql, view.dialect, view.column_aliases) != (sql, dialect, aliases):
+        return False
+    old, new = dict(view.tags), dict(tags)
+    uncommented = [ViewColumn(c.name, c.type) for c in view_columns(view) or ()]
+    old[COLUMNS_TAG] = columns_tag(uncommented)
+    if "comment" not in new:
+        old.pop("comment", None)
+    return old == new
 
 
 # Nodes whose meaning is the same in both languages, whatever the values.

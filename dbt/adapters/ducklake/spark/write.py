@@ -79,7 +79,7 @@ def _committable(target: Target, folder: str) -> list[NewDataFile]:
     name_map = name_map_of(table.columns)
     with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lake-footer") as pool:
         written = _written(target, folder)
-        files = [f for f in pool.map(lambda f: _data_file(target, f[0], f[1], name_map), written) if f]
+        files = [f for f in pool.map(lambda f: data_file(target, f[0], f[1], name_map), written) if f]
         check_not_null(files, table)
         if table.partition:
             files = list(pool.map(lambda file: _moved(file, target), files))
@@ -240,7 +240,7 @@ def _written(target: Target, folder: str) -> list[tuple[str, int]]:
     )
 
 
-def _data_file(target: Target, path: str, size: int, name_map: NameMap | None) -> NewDataFile | None:
+def data_file(target: Target, path: str, size: int, name_map: NameMap | None) -> NewDataFile | None:
     """What the catalog keeps of a file; None of one without rows, which is removed."""
     native = target.native(path)
     metadata = pq.read_metadata(native, filesystem=target.filesystem)

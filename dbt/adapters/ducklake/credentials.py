@@ -1,0 +1,193 @@
+"""A profile's fields, typed and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbt.adapters.contracts.connection import Credentials
+from dbt_common.exceptions import DbtRuntimeError
+
+from .lake.catalog import Retry
+from .lake.databases import parse_catalog
+from .lake.errors import LakeError
+from .spark.session import LakeSession
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float)
+
+
+def _mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What a field takes; `show` says whether a wrong value may stand in an error."""
+
+    check: Callable[[Any], bool]
+    expected: str
+    show: bool = True
+
+
+_NAME = _Rule(_text, "a name")
+_FLAG = _Rule(_flag, "true or false")
+_FIELDS: Mapping[str, _Rule] = {
+    "catalog": _Rule(_text, "a catalog such as sqlite:lake/metadata.sqlite or postgres:dbname=lake", show=False),
+    "data_path": _Rule(_text, "a folder or the URL of one"),
+    "database": _NAME,
+    "schema": _NAME,
+    "author": _NAME,
+    "metadata_schema": _NAME,
+    "read_only": _FLAG,
+    "create_if_not_exists": _FLAG,
+    "data_inlining_row_limit": _Rule(_count, "a number of rows"),
+    "retry": _Rule(_mapping, "the fields max_count, wait_ms and backoff"),
+    "spark": _Rule(_mapping, "the fields master or remote, and config"),
+    "storage": _Rule(_mapping, "the fields endpoint, region, key, secret and session_token", show=False),
+    "attach": _Rule(lambda v: isinstance(v, list), "a list of lakes, each with name and catalog", show=False),
+}
+_RETRY: Mapping[str, _Rule] = {
+    "max_count": _Rule(_count, "a number of tries"),
+    "wait_ms": _Rule(_number, "a number of milliseconds"),
+    "backoff": _Rule(_number, "a factor"),
+}
+_SPARK: Mapping[str, _Rule] = {
+    "master": _Rule(_text, "a master such as local[*] or spark://host:7077"),
+    "remote": _Rule(_text, "an address such as sc://host:15002", show=False),  # it may carry a token
+    "config": _Rule(_mapping, "settings such as spark.driver.memory: 4g", show=False),
+}
+_STORAGE: Mapping[str, _Rule] = {
+    name: _Rule(_scalar, "a text", show=False) for name in ("endpoint", "region", "key", "secret", "session_token")
+}
+_ATTACHED: Mapping[str, _Rule] = {
+    **{
+        name: _FIELDS[name] for name in ("catalog", "data_path", "metadata_schema", "read_only", "create_if_not_exists")
+    },
+    "name": _NAME,
+    "snapshot_version": _Rule(_count, "the number of a snapshot"),
+    "snapshot_time": _Rule(lambda v: v is not None, "a moment such as 2026-01-31 12:00:00"),
+}
+_DBT_FIELDS = {"type", "threads"}
+
+
+def _check(values: Mapping[str, Any], rules: Mapping[str, _Rule], where: str = "") -> None:
+    for name, value in values.items():
+        rule = rules.get(name)
+        if rule is None:
+            raise DbtRuntimeError(f"the field {where}{name} is not known; known are {', '.join(rules)}")
+        if value is not None and not rule.check(value):
+            found = repr(value) if rule.show else f"something else (of type {type(value).__name__})"
+            raise DbtRuntimeError(f"the field {where}{name} takes {rule.expected}, and it is {found}")
+
+
+@dataclass
+class DucklakeCredentials(Credentials):
+    """How a target reaches its lake; no part of it that may be secret is ever shown."""
+
+    database: str = "lake"
+    schema: str = "main"
+    catalog: str = field(default="", repr=False)
+    data_path: str | None = None
+    author: str | None = None
+    metadata_schema: str | None = None
+    read_only: bool = False
+    create_if_not_exists: bool = True
+    data_inlining_row_limit: int | None = None
+    retry: dict[str, Any] | None = None
+    spark: dict[str, Any] | None = field(default=None, repr=False)
+    storage: dict[str, Any] | None = field(default=None, repr=False)
+    attach: list[dict[str, Any]] | None = field(default=None, repr=False)
+
+    @classmethod
+    def validate(cls, data: Any) -> None:
+        """Raises an error that names the first field that is wrong; dbt adds the profile and the target."""
+        given = {k: v for k, v in data.items() if k not in _DBT_FIELDS}
+        _check(given, _FIELDS)
+        if not given.get("catalog"):
+            raise DbtRuntimeError(f"the field catalog is missing; it takes {_FIELDS['catalog'].expected}")
+        _check(given.get("retry") or {}, _RETRY, "retry.")
+        spark = given.get("spark") or {}
+        _check(spark, _SPARK, "spark.")
+        if spark.get("master") and spark.get("remote"):
+            raise DbtRuntimeError("the fields spark.master and spark.remote exclude each other: give the one you mean")
+        _check(given.get("storage") or {}, _STORAGE, "storage.")
+        for index, lake in enumerate(given.get("attach") or []):
+            where = f"attach[{index}]"
+            if not isinstance(lake, Mapping):
+                raise DbtRuntimeError(f"the field {where} takes a lake with name and catalog")
+            for name in ("name", "catalog"):
+                if not lake.get(name):
+                    raise DbtRuntimeError(f"the field {where}.{name} is missing; it takes {_ATTACHED[name].expected}")
+            _check(lake, _ATTACHED, f"{where}.")
+            _location(f"{where}.catalog", lake["catalog"])
+        _location("catalog", given["catalog"])
+        super().validate(data)
+
+    @property
+    def type(self) -> str:
+        return "ducklake"
+
+    @property
+    def unique_field(self) -> str:
+        return self.location
+
+    @property
+    def location(self) -> str:
+        """Where the catalog is, without secrets."""
+        return parse_catalog(self.catalog).location
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        return ("catalog", "data_path", "database", "schema", "author", "metadata_schema", "read_only", "spark_master")
+
+    def connection_info(self, *, with_aliases: bool = False) -> list[tuple[str, Any]]:
+        """What `dbt debug` shows, and what `target` holds in Jinja."""
+        spark = self.spark or {}
+        shown = {
+            **{key: getattr(self, key, None) for key in self._connection_keys()},
+            "catalog": self.location,
+            "spark_master": "Spark Connect" if spark.get("remote") else spark.get("master", "local[*]"),
+        }
+        return [(key, value) for key, value in shown.items() if with_aliases or value is not None]
+
+    def lake_session(self) -> LakeSession:
+        return LakeSession(
+            self.catalog,
+            self.data_path,
+            spark=self.spark or {},
+            database=self.database,
+            schema=self.schema,
+            author=self.author,
+            metadata_schema=self.metadata_schema,
+            read_only=self.read_only,
+            create_if_not_exists=self.create_if_not_exists,
+            data_inlining_row_limit=self.data_inlining_row_limit,
+            retry=Retry(**(self.retry or {})),
+            storage={k: str(v) for k, v in (self.storage or {}).items()} or None,
+            attach=self.attach or (),
+        )
+
+
+def _location(name: str, catalog: str) -> str:
+    try:
+        return parse_catalog(catalog).location
+    except LakeError as error:
+        raise DbtRuntimeError(f"the field {name} is wrong: {error}") from error

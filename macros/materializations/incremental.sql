@@ -1,0 +1,51 @@
+{% materialization incremental, adapter='ducklake', supported_languages=['sql', 'python'] %}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set full_refresh = should_full_refresh() or existing_relation is none or existing_relation.is_view -%}
+  {%- set strategy = config.get('incremental_strategy') or ('merge' if config.get('unique_key') else 'append') -%}
+  {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
+
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {%- if full_refresh -%}
+    {% do ducklake_build_table(target_relation) %}
+  {%- else -%}
+    {% do ducklake_build_increment(target_relation, strategy_macro) %}
+  {%- endif -%}
+  {% do ducklake_finish(target_relation, existing_relation) %}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+{#- The model's rows, planned as a temporary view and put into the table by the strategy's own statement. -#}
+{% macro ducklake_build_increment(relation, strategy_macro) -%}
+  {% do adapter.begin_node() %}
+  {% do ducklake_run_header() %}
+  {%- set query = adapter.python_query(model, compiled_code) if model.language == 'python' else compiled_code -%}
+  {%- set temp_relation = make_temp_relation(relation) -%}
+  {%- call statement() -%}{{ create_table_as(True, temp_relation, query) }}{%- endcall -%}
+  {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
+  {%- set dest_columns = process_schema_changes(on_schema_change, temp_relation, relation) -%}
+  {%- if not dest_columns -%}
+    {%- set dest_columns = adapter.get_columns_in_relation(relation) -%}
+  {%- endif -%}
+  {%- set arguments = {
+    'target_relation': relation,
+    'temp_relation': temp_relation,
+    'unique_key': config.get('unique_key'),
+    'dest_columns': dest_columns,
+    'incremental_predicates': config.get('predicates') or config.get('incremental_predicates'),
+  } -%}
+  {%- call statement('main') -%}{{ strategy_macro(arguments) }}{%- endcall -%}
+  {% do adapter.drop_relation(temp_relation) %}
+{%- endmacro %}
+
+{% macro ducklake__get_incremental_append_sql(arg_dict) -%}
+  {%- set columns = arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') -%}
+  insert into {{ arg_dict['target_relation'] }} ({{ columns }})
+  select {{ columns }} from {{ arg_dict['temp_relation'] }}
+{%- endmacro %}
+
+{% macro ducklake__get_incremental_default_sql(arg_dict) -%}
+  {{ return(ducklake__get_incremental_append_sql(arg_dict)) }}
+{%- endmacro %}

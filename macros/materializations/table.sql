@@ -1,0 +1,39 @@
+{% materialization table, adapter='ducklake', supported_languages=['sql', 'python'] %}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% do ducklake_build_table(target_relation) %}
+  {% do ducklake_finish(target_relation, existing_relation) %}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+{#- The model's rows as the new content of its table, whatever was there. -#}
+{% macro ducklake_build_table(relation) -%}
+  {% do adapter.begin_node() %}
+  {% do ducklake_run_header() %}
+  {%- set query = adapter.python_query(model, compiled_code) if model.language == 'python' else compiled_code -%}
+  {%- call statement('main') -%}
+    {{ create_table_as(False, relation, query) }}
+  {%- endcall -%}
+{%- endmacro %}
+
+{% macro ducklake_run_header() -%}
+  {%- if config.get('sql_header') -%}
+    {%- call statement() -%}{{ config.get('sql_header') }}{%- endcall -%}
+  {%- endif -%}
+{%- endmacro %}
+
+{#- What every node ends with: its comments, its last hooks, and its one snapshot. -#}
+{% macro ducklake_finish(relation, existing_relation) -%}
+  {% do apply_grants(relation, config.get('grants')) %}
+  {% do persist_docs(relation, model) %}
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {% do adapter.commit() %}
+  {%- if existing_relation is not none and existing_relation.type != relation.type -%}
+    {% do adapter.cache_dropped(existing_relation) %}
+  {%- endif -%}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+{%- endmacro %}
