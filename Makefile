@@ -27,6 +27,7 @@ check: lint  ## quick checks, without Spark and servers
 test: lint java  ## everything, as CI runs it
 	$(BIN)/pytest tests/unit -n 2
 	$(BIN)/pytest tests/spark tests/interop
+	$(BIN)/pytest tests/functional -n 2
 
 quickstart: $(STAMP) java  ## a first lake, in the folder quickstart/
 	$(BIN)/python -m integration_project.quickstart

@@ -12,7 +12,7 @@ from .spark.session import LakeSession
 
 def dataframe_of(name: str, code: str, session: LakeSession) -> Any:
     """The Spark DataFrame that a model's compiled code returns."""
-    space: dict[str, Any] = {"__name__": f"dbt_model_{name}"}
+    space: dict[str, Any] = {"__name__": f"dbt_model_{name}", "spark": session.spark}
     exec(compile(code, f"<python model {name}>", "exec"), space)  # it is the user's own program
     load = lambda relation: session.sql(f"select * from {relation}")  # noqa: E731
     result = space["model"](space["dbtObj"](load), session.spark)

@@ -79,6 +79,9 @@ class Scope:
 
         It takes the place of what is found under its name; a view that is the same already stays.
         """
+        before = self.transaction.staged
+        if found is not None:
+            self.transaction.drop(found)
         rows = self.query(query)  # an error in the query is met now, not by its readers
         names = [*columns, *rows.columns[len(columns) :]]
         noted = [ViewColumn(n, f.dataType.simpleString()) for n, f in zip(names, rows.schema.fields, strict=False)]
@@ -88,9 +91,8 @@ class Scope:
         if words is not None:
             tags = {**tags, SPARK_SQL_TAG: query}
         if isinstance(found, View) and is_same(found, sql, dialect, columns, tags):
+            self.transaction.staged = before
             return
-        if found is not None:
-            self.transaction.drop(found)
         self.transaction.create_view(schema, name, sql, dialect, columns, tags)
 
     def write(self, rows: DataFrame, table: Table) -> int:
