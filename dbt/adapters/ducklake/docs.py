@@ -105,7 +105,8 @@ class Entry:
     def table(self) -> CatalogTable:
         shown = [s for s in self.statistics if s.value is not None]
         statistics = {s.id: StatsItem(s.id, s.label, s.value, True, s.description) for s in shown}
-        has = StatsItem("has_stats", "Has Stats?", bool(shown), False, "Indicates whether there are statistics")
+        what = "Indicates whether there are statistics for this table"  # dbt's own words
+        has = StatsItem("has_stats", "Has Stats?", bool(shown), False, what)
         return CatalogTable(
             metadata=TableMetadata(self.type, self.schema, self.name, self.database, self.comment, self.owner),
             columns={

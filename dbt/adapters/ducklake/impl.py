@@ -18,6 +18,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
+from dbt_common.exceptions import DbtRuntimeError
 
 from . import configs, docs, python_models, seeds
 from .column import DucklakeColumn
@@ -188,6 +189,17 @@ class DucklakeAdapter(SparkAdapter):
             answers |= {s: self._create_freshness_response(written[s], now) for s in some if s in written}
         return [LakeResponse(_message="OK")], answers
 
+    def calculate_freshness_from_metadata(
+        self, source: BaseRelation, macro_resolver: Any = None
+    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
+        responses, answers = self.calculate_freshness_from_metadata_batch([source], macro_resolver)
+        if source not in answers:
+            raise DbtRuntimeError(
+                f"{source.render()} is no table of a lake, so no snapshot tells when it changed; give its source a"
+                " loaded_at_field, or check its database, schema and name"
+            )
+        return responses[0], answers[source]
+
     def _last_writes(self, database: str | None, sources: list[BaseRelation]) -> dict[BaseRelation, Any]:
         """When the rows of each source that is a table changed last."""
         lake = self.session.lake(database)
@@ -203,7 +215,8 @@ class DucklakeAdapter(SparkAdapter):
     # -- what macros ask for
 
     @available
-    def quote(self, identifier: str) -> str:
+    @classmethod
+    def quote(cls, identifier: str) -> str:
         return quoted(identifier)
 
     @available.parse(lambda *a, **k: "")
@@ -222,9 +235,7 @@ class DucklakeAdapter(SparkAdapter):
             self.connections.begin()
 
     @available.parse_list
-    def set_comments(
-        self, relation: BaseRelation, comment: str | None, columns: Mapping[str, Any] | None
-    ) -> list[str]:
+    def set_comments(self, relation: BaseRelation, comment: str | None, columns: Mapping[str, Any] | None) -> list[str]:
         """Puts descriptions into the lake, of the relation and its columns; the answer names columns it does not have.
 
         A column whose name is to be quoted is found by its exact name, as in dbt's own `validate_doc_columns`.

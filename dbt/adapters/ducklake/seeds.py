@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,10 @@ import pyarrow as pa
 from .lake.inlined import arrow_type
 from .lake.types import Column
 from .spark.local import is_simple
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}")
 
 
 def as_arrow(rows: agate.Table, columns: Sequence[Column]) -> pa.Table | None:
@@ -42,29 +47,57 @@ def _array(values: Sequence[Any], column: Column) -> pa.Array:
         raise ValueError("only Spark knows the zone")
     if pa.types.is_string(type_):
         return pa.array([_text(v) for v in values], type_)
+    make: Callable[[Any], Any]
     if pa.types.is_decimal(type_):
-        return pa.array([None if v is None else _rounded(Decimal(str(v)), type_.scale) for v in values], type_)
-    if pa.types.is_integer(type_):
-        return pa.array([None if v is None else _whole(v) for v in values], type_)
-    if pa.types.is_floating(type_):
-        return pa.array([None if v is None else float(v) for v in values], type_)
-    wanted = {"bool": bool, "date32[day]": datetime.date, "timestamp[us]": datetime.datetime}[str(type_)]
-    for value in values:
-        # A moment is no day, though Python takes it for one.
-        if value is not None and type(value) is not wanted:
-            raise ValueError(f"{value!r} is cast by Spark")
-    return pa.array(values, type_)
+        make = lambda value: _number(value).quantize(Decimal(1).scaleb(-type_.scale), rounding="ROUND_HALF_UP")  # noqa: E731
+    elif pa.types.is_integer(type_):
+        make = _whole
+    elif pa.types.is_floating(type_):
+        make = lambda value: float(_number(value))  # noqa: E731
+    elif pa.types.is_boolean(type_):
+        make = _flag
+    elif pa.types.is_date(type_):
+        make = _date
+    else:
+        make = _moment
+    return pa.array([None if value is None else make(value) for value in values], type_)
 
 
-def _rounded(number: Decimal, scale: int) -> Decimal:
-    return number.quantize(Decimal(1).scaleb(-scale), rounding="ROUND_HALF_UP")
+def _number(value: Any) -> Decimal:
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        raise ValueError(f"only Spark knows what number {value!r} is")
+    return Decimal(str(value))
 
 
 def _whole(value: Any) -> int:
-    number = Decimal(str(value))
-    if number != int(number):
+    number = _number(value)
+    if number != int(number) or (isinstance(value, str) and not value.lstrip("+-").isdigit()):
         raise ValueError(f"{value!r} is no whole number")
     return int(number)
+
+
+def _flag(value: Any) -> bool:
+    known = {True: True, False: False, "true": True, "false": False}
+    if not isinstance(value, bool | str) or value not in known:
+        raise ValueError(f"only Spark knows what {value!r} says")
+    return known[value]
+
+
+def _date(value: Any) -> datetime.date:
+    # A moment is no day, though Python takes it for one.
+    if type(value) is datetime.date:
+        return value
+    if isinstance(value, str) and _DATE.fullmatch(value):
+        return datetime.date.fromisoformat(value)
+    raise ValueError(f"only Spark knows what day {value!r} is")
+
+
+def _moment(value: Any) -> datetime.datetime:
+    if type(value) is datetime.datetime and value.tzinfo is None:
+        return value
+    if isinstance(value, str) and _MOMENT.fullmatch(value):
+        return datetime.datetime.strptime(value[:19].replace("T", " "), "%Y-%m-%d %H:%M:%S")
+    raise ValueError(f"only Spark knows what moment {value!r} is")
 
 
 def _text(value: Any) -> str | None:
