@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from decimal import Decimal
 
 import pytest
@@ -480,3 +481,29 @@ def test_a_view_can_not_read_itself(lake: LakeSession) -> None:
     run(lake, "alter view v as select a + 1 as a from t", "alter view v rename to w")
     assert rows(lake, "select a from w") == [(2,)]
     assert lake.execute("drop view if exists nowhere.v").snapshot_id is None
+
+
+# -- cancelling
+
+
+def test_a_statement_can_be_stopped_from_another_thread(lake: LakeSession) -> None:
+    started = threading.Event()
+    outcome: list[BaseException] = []
+
+    def work() -> None:
+        with lake.tagged("slow"):
+            started.set()
+            try:
+                lake.execute("create table t as select id % 10 as k, sum(hash(id)) from range(100000000000) group by 1")
+            except BaseException as error:
+                outcome.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait()
+    while thread.is_alive():  # between two jobs there is nothing to stop
+        lake.cancel("slow")
+        thread.join(0.5)
+    assert outcome
+    assert lake.state().find("main", "t") is None
+    assert lake.sql("select 1 as x").collect()  # what is not tagged goes on

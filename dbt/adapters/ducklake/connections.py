@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -118,6 +119,7 @@ class Handle:
         self._responses: list[LakeResponse] = []
         self._views: list[str] = []
         self._cancelled = threading.Event()
+        self._busy = 0
 
     def cursor(self) -> Cursor:
         return Cursor(self)
@@ -125,10 +127,17 @@ class Handle:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Marks the Spark jobs of a block, so that `cancel` can stop them."""
+        self._refuse_if_cancelled()
+        self._busy += 1
+        try:
+            with self.session.tagged(self._tag):
+                yield
+        finally:
+            self._busy -= 1
+
+    def _refuse_if_cancelled(self) -> None:
         if self._cancelled.is_set():
-            raise DbtRuntimeError("the run was cancelled")
-        with self.session.tagged(self._tag):
-            yield
+            raise DbtRuntimeError("the run was cancelled, and nothing of this node is committed")
 
     def execute(self, sql: str) -> Result:
         """Carries out one or more statements; the result is the last one's."""
@@ -169,6 +178,7 @@ class Handle:
     def commit(self) -> None:
         if not self.session.in_transaction:
             return
+        self._refuse_if_cancelled()
         responses, self._responses = self._responses, []
         volume = self.session.volume()
         info = self.describe(self.session.inputs(), volume) if self.describe else None
@@ -198,7 +208,13 @@ class Handle:
     def cancel(self) -> None:
         """Stops what this thread runs, from another one; nothing of it is committed any more."""
         self._cancelled.set()
-        self.session.cancel(self._tag)
+        threading.Thread(target=self._interrupt, name=f"cancel-{self._tag}", daemon=True).start()
+
+    def _interrupt(self) -> None:
+        # Between two of its jobs, or while Spark is still starting, a statement has nothing to be stopped.
+        while self._busy:
+            self.session.cancel(self._tag)
+            time.sleep(0.5)
 
     @property
     def _tag(self) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,13 @@ def _hadoop(storage: Mapping[str, str]) -> dict[str, str]:
     if "endpoint" in storage:  # a store of one's own has no host name for each bucket
         settings["spark.hadoop.fs.s3a.path.style.access"] = "true"
     return settings
+
+
+@dataclass(frozen=True)
+class _Tagging:
+    add: Callable[[str], Any]
+    remove: Callable[[str], Any]
+    interrupt: Callable[[str], Any]
 
 
 class _Tag(threading.local):
@@ -126,7 +134,7 @@ class Engine:
                 self._spark = spark
             spark = self._spark
         if self._tag.name is not None and not self._tag.set:
-            spark.addTag(self._tag.name)
+            self._tagging(spark).add(self._tag.name)
             self._tag.set = True
         return spark
 
@@ -139,16 +147,23 @@ class Engine:
             yield
         finally:
             if self._tag.set and self._spark is not None:
-                self._spark.removeTag(tag)
+                self._tagging(self._spark).remove(tag)
             self._tag.name, self._tag.set = before
 
     def interrupt(self, tag: str) -> None:
         """Stops everything that runs under a tag, in whatever thread."""
         if self._spark is not None:
-            self._spark.interruptTag(tag)
+            self._tagging(self._spark).interrupt(tag)
+
+    def _tagging(self, spark: SparkSession) -> _Tagging:
+        """A session's own tags are known to one thread alone; a context's can be interrupted by another."""
+        if self.is_connect():
+            return _Tagging(spark.addTag, spark.removeTag, spark.interruptTag)
+        context = spark.sparkContext
+        return _Tagging(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
 
     def is_connect(self) -> bool:
-        return type(self.spark()).__module__.startswith("pyspark.sql.connect")
+        return type(self._spark or self.spark()).__module__.startswith("pyspark.sql.connect")
 
     def _settings(self) -> dict[str, str]:
         return {**SESSION_SETTINGS, **(LISTING_SETTINGS if self._local_files else {})}

@@ -289,7 +289,7 @@ class LakeSession:
         """The lake relations that the running transaction read, as the versions that it read."""
         by_version: dict[tuple[str, int], list[Found]] = defaultdict(list)
         for (lake, _, at), found in self._running("inputs()").reads.items():
-            by_version[lake, at].append(found)
+            by_version[lake.lower(), at].append(found)
         inputs: list[Input] = []
         for (lake, at), some in by_version.items():
             inputs += _inputs(self._lakes[lake], at, some)

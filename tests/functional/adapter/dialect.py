@@ -1,0 +1,44 @@
+"""Fixtures of the official suite, said in Spark SQL."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from dbt.tests.adapter.hooks import fixtures
+from dbt.tests.adapter.simple_seed import seeds
+
+APPEND = {"+incremental_strategy": "append"}
+"""For models whose unique_key is not what a test is about."""
+
+STRING_LITERAL = """
+{% macro ducklake__string_literal(s) -%}
+  cast('{{ s }}' as string)
+{%- endmacro %}
+"""
+
+_MOMENT = re.compile(r"'(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)'")
+
+SEED_EXPECTED = _MOMENT.sub(
+    r"timestamp'\1'",
+    seeds.seeds__expected_sql.replace('"', "`")
+    .replace("TIMESTAMP WITHOUT TIME ZONE", "timestamp")
+    .replace("TEXT", "string"),
+)
+
+
+def hook_table(of: str) -> str:
+    """What creates the table that hooks write to, for hooks of a `model` or of a `run`."""
+    file = Path(fixtures.__file__).parent / "data" / f"seed_{of}.sql"
+    return file.read_text().replace("TEXT", "string")
+
+
+def with_string(properties: str) -> str:
+    """Properties whose columns have Spark's name for a text."""
+    return properties.replace("data_type: text", "data_type: string")
+
+
+def with_lake_target(sql: str) -> str:
+    """A hook that writes down the target's fields: those that a lake has instead of a server's."""
+    fields = {"dbname": "database", "host": "catalog", "user": "author"}
+    return re.sub(r"target\.(dbname|host|user)\b", lambda found: f"target.{fields[found[1]]}", sql)
