@@ -507,3 +507,35 @@ def test_a_statement_can_be_stopped_from_another_thread(lake: LakeSession) -> No
     assert outcome
     assert lake.state().find("main", "t") is None
     assert lake.sql("select 1 as x").collect()  # what is not tagged goes on
+
+
+# -- information_schema
+
+
+def test_an_information_schema_tells_what_other_databases_tell(lake: LakeSession) -> None:
+    run(
+        lake,
+        "create schema s comment 'of s'",
+        "create table s.t (id bigint not null comment 'who', name string default 'x') comment 'of t'",
+        "create view s.v as select id, name from s.t",
+    )
+    where = "where table_schema = 's' order by table_name"
+    assert rows(
+        lake, f"select table_catalog, table_name, table_type, comment from information_schema.tables {where}"
+    ) == [
+        ("lake", "t", "BASE TABLE", "of t"),
+        ("lake", "v", "VIEW", None),
+    ]
+    columns = "select table_name, column_name, ordinal_position, is_nullable, data_type, column_default, comment"
+    assert rows(lake, f"{columns} from lake.information_schema.columns {where}, ordinal_position") == [
+        ("t", "id", 1, "NO", "bigint", None, "who"),
+        ("t", "name", 2, "YES", "string", "'x'", None),
+        ("v", "id", 1, "YES", "bigint", None, None),
+        ("v", "name", 2, "YES", "string", None, None),
+    ]
+    assert rows(lake, "select schema_name from information_schema.schemata order by 1") == [("main",), ("s",)]
+    assert rows(lake, "select view_definition from information_schema.views") == [("select id, name from s.t",)]
+    assert rows(
+        lake,
+        "select tables.table_name from information_schema.tables where lake.information_schema.tables.table_name = 't'",
+    ) == [("t",)]

@@ -17,7 +17,7 @@ from ..lake.predicates import Predicate
 from ..lake.snapshot import LakeState, Table, View
 from ..lake.tables import parse_instant
 from ..lake.transaction import Transaction
-from . import functions
+from . import functions, information_schema
 from .lakes import Lake, never_there
 from .names import FunctionRef, Ref, RelationRef, TimeTravel, find_names, rewrite
 from .predicates import predicates_of
@@ -97,13 +97,18 @@ class Planner:
         for ref, target in found.items():
             context.saw(target)
             views[ref] = self._register(self._rows(target, asked.get(ref), virtual, context, depth))
+        full = {ref: (f.lake.name, f.schema, f.relation.name) for ref, f in found.items()}
+        for ref in names.relations:
+            told = None if ref in found else information_schema.find(ref.parts, context)
+            if told is not None:
+                full[ref], rows = told
+                views[ref] = self._register(self.local(rows))
         for function in names.functions:
             table = self._function(function, context)
             if table is not None:
                 views[function] = self._register(table)
         text = sql
         if views:
-            full = {ref: (f.lake.name, f.schema, f.relation.name) for ref, f in found.items()}
             text = rewrite(sql, names, views, full)
         try:
             return self.spark.sql(text), text
