@@ -539,3 +539,20 @@ def test_an_information_schema_tells_what_other_databases_tell(lake: LakeSession
         lake,
         "select tables.table_name from information_schema.tables where lake.information_schema.tables.table_name = 't'",
     ) == [("t",)]
+
+
+def test_a_table_that_is_replaced_by_one_of_its_kind_keeps_its_definition(lake: LakeSession) -> None:
+    replaced = """
+        create or replace table t (id bigint not null comment 'who', day date)
+        partitioned by (month(day), bucket(4, id)) sorted by (id desc)
+        as select id, date'2026-01-01' as day from range({})
+    """
+    run(lake, replaced.format(3))
+    before = lake.state()
+    run(lake, replaced.format(5))
+    assert lake.state() == before
+    (changes,) = rows(lake, "select changes from ducklake_snapshots() order by snapshot_id desc limit 1")
+    assert {kind for kind, _ in changes[0]} == {"tables_inserted_into", "tables_deleted_from"}
+    run(lake, "create or replace table t as select 1L as id")
+    assert lake.state().table("main", "t").partition is None
+    assert lake.state().table("main", "t").sort is None

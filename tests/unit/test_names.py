@@ -42,6 +42,8 @@ def replaced(sql: str, full_names: dict[str, tuple[str, ...]] | None = None, onl
         ("", []),
         ("select * from t", ["t"]),
         ("select * from lake.main.t", ["lake.main.t"]),
+        ("select changes from t", ["t"]),
+        ("select x from t changes from version 1 join u changes from timestamp now()", ["t", "u"]),
         ("select * from a, b, c.d", ["a", "b", "c.d"]),
         (
             "select * from a join b on a.x = b.x left outer join c using (x) cross join d",

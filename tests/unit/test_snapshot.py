@@ -293,3 +293,31 @@ def test_quoted_lists_come_back(names: list[str]) -> None:
 def test_what_is_no_quoted_list_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="expected|not found"):
         parse_quoted_list(text)
+
+
+def test_a_warm_cache_gives_the_states_that_a_cold_one_does(new_lake: NewLake) -> None:
+    lake = Lake(new_lake("sqlite"))
+    with lake.duckdb() as duckdb:
+        for change in (
+            "create table a (id int, s struct(x int, y varchar))",
+            "create table b (id int, name varchar)",
+            "comment on column a.id is 'who'",
+            "alter table a add column extra int",
+            "alter table a rename column extra to more",
+            "comment on column a.id is 'whose'",
+            "alter table a drop column more",
+            "alter table a add column s.z int",
+            "comment on column a.id is null",
+            "drop table b",
+            "create table b (id bigint)",
+            "alter table b set partitioned by (id)",
+            "create view v as select 1 as x",
+        ):
+            duckdb.execute(change)
+    newest = lake.latest
+    for order in (range(newest + 1), range(newest, -1, -1), [3, 9, 4, 8, 5, 1, newest]):
+        warm = Snapshots(lake.catalog, keep=1)
+        for version in order:
+            with lake.catalog.read() as connection:
+                state = warm.state(connection, lake.catalog.at_version(connection, version))
+                assert state == load_state(connection, version), version

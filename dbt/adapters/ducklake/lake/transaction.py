@@ -207,10 +207,13 @@ class Transaction:
         return table
 
     def replace_table(self, table: Table, columns: tuple[Column, ...], comment: str | None = None) -> Table:
-        """The same table with other columns and no rows: its id, and its past, stay."""
+        """The same table with other columns and no rows: its id, and its past, stay.
+
+        Its partition and sort keys are there until they are set anew: keys that are the same then stay.
+        """
         check_columns(columns, table.name)
         new = replace_columns(table, columns, self.column_ids(table))
-        new = replace(new, partition=None, sort=None, tags=with_comment((), comment))
+        new = replace(new, tags=with_comment((), comment))
         self.truncate(table)
         self._stage(state=self.state.with_table(new))
         self.rewrites(table)

@@ -579,7 +579,7 @@ class _Reader:
                 at_start, in_from = True, False
             elif starting and word == "TABLE" and self._is_identifier(i + 1):
                 i = self._relation(i + 1, stop, block, ctes, alias_allowed=False)
-            elif word == "FROM" and not self._is_operator_from(i):
+            elif word == "FROM" and not self._is_operator_from(i, in_from):
                 in_from = expects_relation = True
                 i += 1
             elif word == "JOIN" and in_from:
@@ -604,9 +604,9 @@ class _Reader:
             else:
                 i += 1
 
-    def _is_operator_from(self, i: int) -> bool:
+    def _is_operator_from(self, i: int, in_from: bool) -> bool:
         before, earlier = self.tokens[max(i - 1, 0)].text, self.tokens[max(i - 2, 0)].text
-        return (before == "DISTINCT" and earlier in ("IS", "NOT")) or (before == "CHANGES" and i > 1)
+        return (before == "DISTINCT" and earlier in ("IS", "NOT")) or (before == "CHANGES" and in_from)
 
     def _is_set_operation(self, i: int) -> bool:
         if self.tokens[i - 1].text == "*":  # select * except (column)
