@@ -12,13 +12,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import lake_format, scan, write
+from . import dbt_runs, lake_format, scan, write
 from .harness import Bench, Figure, table
 
 SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
     "write": write.run,
     "scan": scan.run,
     "catalog": lake_format.run,
+    "dbt": dbt_runs.run,
 }
 
 

@@ -20,6 +20,7 @@
 {#- The model's rows, planned as a temporary view and put into the table by the strategy's own statement. -#}
 {% macro ducklake_build_increment(relation, strategy_macro) -%}
   {% do adapter.begin_node() %}
+  {% do adapter.evolve_layout(relation, config) %}
   {% do ducklake_run_header() %}
   {%- set query = adapter.python_query(model, compiled_code) if model.language == 'python' else compiled_code -%}
   {%- set temp_relation = make_temp_relation(relation) -%}

@@ -184,6 +184,36 @@ class TestHooks:
         assert ask(f"select what from lake.{project.test_schema}.log order by 1") == [("1",), ("inside",), ("outside",)]
 
 
+LAYERS = """
+{{ config(materialized='incremental', **var('layout')) }}
+select id, id % 3 as part from range({{ 10 if is_incremental() else 5 }})
+{% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}
+"""
+
+
+class TestLayoutsThatChange:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"layers.sql": LAYERS}
+
+    def run(self, **layout: Any) -> None:
+        run_dbt(["run", "--vars", json.dumps({"layout": layout})])
+
+    def test_they_are_evolved_in_the_snapshot_of_the_rows(self, project: Any, ask: Ask) -> None:
+        table = f"lake.{project.test_schema}.layers"
+        self.run(partition_by=["part"])
+        before = newest(ask)
+        self.run(sorted_by="id desc", table_options={"parquet_compression": "zstd"})
+        assert newest(ask) == before + 1
+        assert ask(f"select count(*) from {table}") == [(10,)]
+        described = dict(
+            row[:2] for row in project.run_sql(f"describe extended {project.test_schema}.layers", fetch="all")
+        )
+        assert described["Key 0"] == "id DESC NULLS LAST"
+        assert described["Table Properties"] == "parquet_compression=zstd"
+        assert "Part 0" not in described
+
+
 class TestSeveralRunsAtOnce:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

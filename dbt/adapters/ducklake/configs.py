@@ -79,6 +79,23 @@ def layout_clauses(config: Any) -> str:
     return "\n".join(clauses)
 
 
+def layout_changes(config: Any, relation: str) -> list[str]:
+    """The statements that give a table which is there the layout of its model; files that are there stay."""
+    partition, order = partition_keys(config), sort_keys(config)
+    statements = [
+        f"alter table {relation} set partitioned by ({', '.join(partition)})"
+        if partition
+        else f"alter table {relation} reset partitioned by",
+        f"alter table {relation} set sorted by ({', '.join(order)})"
+        if order
+        else f"alter table {relation} reset sorted by",
+    ]
+    if options := table_options(config):
+        pairs = (f"{string_literal(k)} = {string_literal(v)}" for k, v in options.items())
+        statements.append(f"alter table {relation} set tblproperties ({', '.join(pairs)})")
+    return statements
+
+
 def _check_key(name: str, key: str, clause: str) -> None:
     try:
         statement = parse(f"create table t (c int) {clause} ({key})")

@@ -224,9 +224,11 @@ class DucklakeAdapter(SparkAdapter):
         """PARTITIONED BY, SORTED BY and TBLPROPERTIES of a model."""
         return configs.layout_clauses(config)
 
-    @available
-    def text_literal(self, text: str) -> str:
-        return string_literal(text)
+    @available.parse_none
+    def evolve_layout(self, relation: BaseRelation, config: Any) -> None:
+        """Gives a table that is there the partition keys, sort keys and options of its model."""
+        for statement in configs.layout_changes(config, relation.render()):
+            self.session.execute(statement)
 
     @available.parse_none
     def begin_node(self) -> None:

@@ -1,0 +1,110 @@
+"""What dbt costs on top of the statements that it runs, and what it does without Spark."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from .harness import Bench, Figure
+
+MODELS = 100
+TABLES = 1_000
+
+
+def run(bench: Bench) -> list[Figure]:
+    return [*_runs(bench), *_docs(bench), _first_model(bench)]
+
+
+class Project:
+    """A dbt project in a folder, and the lake that it builds into."""
+
+    def __init__(self, folder: Path, models: dict[str, str]) -> None:
+        self.folder = folder
+        (folder / "models").mkdir(parents=True)
+        (folder / "dbt_project.yml").write_text("name: bench\nversion: '1.0'\nprofile: bench\n")
+        target = {"type": "ducklake", "catalog": f"sqlite:{folder}/metadata.sqlite", "data_path": f"{folder}/data/"}
+        (folder / "profiles.yml").write_text(json.dumps({"bench": {"target": "dev", "outputs": {"dev": target}}}))
+        for name, sql in models.items():
+            (folder / "models" / f"{name}.sql").write_text(sql)
+
+    def dbt(self, *command: str) -> tuple[float, str]:
+        """The seconds that a command takes in a process of its own, and what it prints."""
+        flags = ["--no-use-colors", "--no-send-anonymous-usage-stats"]
+        begun = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "dbt.cli.main", *flags, *command, "--project-dir", ".", "--profiles-dir", "."],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return time.perf_counter() - begun, done.stdout
+
+
+def _runs(bench: Bench) -> list[Figure]:
+    """Models of one row, against the same statements in one LakeSession."""
+    lake = bench.lake
+    sql = "{{ config(materialized='table') }} select 1 as id"
+    project = Project(bench.folder / "runs", {f"m{number}": sql for number in range(MODELS)})
+    lake.execute("create schema bare")
+    for number in range(10):
+        lake.execute(f"create or replace table bare.m{number} as select 1 as id")
+    begun = time.perf_counter()
+    for number in range(MODELS):
+        lake.execute(f"create or replace table bare.m{number} as select 1 as id")
+    bare = (time.perf_counter() - begun) / MODELS
+    figures = [Figure("one statement, create table as", bare * 1000, "ms")]
+    for threads in (1, 4):
+        _, log = project.dbt("run", "--threads", str(threads))
+        # The first model waits for Spark to start, and those behind it with it.
+        seconds = [float(found) for found in re.findall(r"OK created .* in ([\d.]+)s\]", log)]
+        assert len(seconds) == MODELS
+        warm = sorted(seconds)[: -threads or None]
+        each = sum(warm) / len(warm) / threads
+        figures.append(
+            Figure(
+                f"dbt run, a model of one row, {threads} thread{'s' * (threads > 1)}",
+                each * 1000,
+                "ms",
+                bare * 1000,
+                "bare",
+            )
+        )
+    return figures
+
+
+def _docs(bench: Bench) -> list[Figure]:
+    sql = "{{ config(materialized='table') }} select 1 as id"
+    project = Project(bench.folder / "docs", {f"t{number}": sql for number in range(TABLES)})
+    from dbt.adapters.ducklake import LakeSession
+
+    columns = ", ".join(f"c{number} bigint" for number in range(20))
+    with LakeSession(f"sqlite:{project.folder}/metadata.sqlite", f"{project.folder}/data/") as lake, lake.transaction():
+        for number in range(TABLES):
+            lake.execute(f"create table t{number} ({columns})")
+    project.dbt("parse")
+    parse, _ = project.dbt("parse", "--no-partial-parse")
+    docs, _ = project.dbt("docs", "generate", "--no-compile", "--no-partial-parse")
+    return [Figure(f"dbt docs generate, {TABLES:,} tables", docs, "s", parse, "dbt parse", goal="3 s more")]
+
+
+def _first_model(bench: Bench) -> Figure:
+    """From the command to the end of a run of one model, beside a program that does the same without dbt."""
+    sql = "{{ config(materialized='table') }} select 1 as id"
+    project = Project(bench.folder / "first", {"first": sql})
+    project.dbt("run")
+    with_dbt, _ = project.dbt("run")
+    program = (
+        "from dbt.adapters.ducklake import LakeSession\n"
+        f"lake = LakeSession('sqlite:{project.folder}/metadata.sqlite')\n"
+        "lake.execute('create or replace table first as select 1 as id')\n"
+        "lake.close()\n"
+    )
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    return Figure("dbt run of one model, from the start", with_dbt, "s", time.perf_counter() - begun, "LakeSession")
