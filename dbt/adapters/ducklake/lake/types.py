@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 NESTED = ("list", "struct", "map")
@@ -89,6 +90,7 @@ class Column:
         return self.type
 
 
+@lru_cache(maxsize=1024)
 def decimal_parts(type_: str) -> tuple[int, int] | None:
     """Precision and scale of a decimal type; None for any other type."""
     match = _DECIMAL.fullmatch(type_)
