@@ -97,7 +97,12 @@ class TestOneNodeOneSnapshot:
         run_dbt(["run", "-s", "numbers"])
         assert newest(ask) == before + 1
         assert ask(f"select count(*) from {table} at (version => {before})") == [(10,)]
-        ids = f"select count(distinct table_id) from {reference_metadata()}.ducklake_table where table_name = 'numbers'"
+        metadata = "__ducklake_metadata_lake"
+        ids = (
+            f"select count(distinct table_id) from {metadata}.ducklake_table"
+            f" join {metadata}.ducklake_schema using (schema_id)"
+            f" where table_name = 'numbers' and schema_name = '{project.test_schema}'"
+        )
         assert ask(ids) == [(1,)]
 
     def test_a_view_that_is_the_same_is_no_snapshot(self, project: Any, ask: Ask) -> None:
@@ -106,10 +111,6 @@ class TestOneNodeOneSnapshot:
         _, log = run_dbt_and_capture(["run", "-s", "through"])
         assert newest(ask) == before
         assert "no change" in log
-
-
-def reference_metadata() -> str:
-    return "__ducklake_metadata_lake"
 
 
 class TestFailuresLeaveNothing:
