@@ -17,7 +17,7 @@ from .conflicts import Intent
 from .files import NameMap, NewDataFile, name_maps
 from .options import Key
 from .partitions import PartitionSpec
-from .snapshot import LakeState, Schema, Table, View, quoted
+from .snapshot import LakeState, Macro, Schema, Table, View, quoted
 from .stats import TableColumnStats, widen, widest
 from .types import Column
 
@@ -234,6 +234,12 @@ class Snapshotter:
                 self._end(t.view, t.view.c.view_id == old.id)
                 self._end(t.tag, t.tag.c.object_id == old.id)
                 self.changes.append(f"dropped_view:{old.id}")
+        macros = sorted(_pairs(base.macros, state.macros), key=_oldest_first)
+        for old, new in macros:
+            if new is None:
+                self._end(t.macro, t.macro.c.macro_id == old.id)
+                self._end(t.tag, t.tag.c.object_id == old.id)
+                self.changes.append(f"dropped_{old.kind}_macro:{old.id}")
         for old, new in schemas:
             if new is not None:
                 self._put_schema(old, new)
@@ -248,6 +254,38 @@ class Snapshotter:
         for old, new in views:
             if new is not None:
                 self._put_view(old, new)
+        for old, new in macros:
+            if new is not None and old is None:
+                self._put_macro(new)
+
+    def _put_macro(self, macro: Macro) -> None:
+        """A new macro; one that changes is another one of its name."""
+        macro_id = self._catalog_id(macro.id)
+        schema = self.staged.state.schemas[macro.schema_id]
+        self._add(
+            t.macro,
+            schema_id=self._catalog_id(macro.schema_id),
+            macro_id=macro_id,
+            macro_name=macro.name,
+            begin_snapshot=self.snapshot_id,
+        )
+        for number, impl in enumerate(macro.impls):
+            self._add(
+                t.macro_impl, macro_id=macro_id, impl_id=number, dialect=impl.dialect, sql=impl.sql, type=impl.kind
+            )
+            for index, parameter in enumerate(impl.parameters):
+                self._add(
+                    t.macro_parameters,
+                    macro_id=macro_id,
+                    impl_id=number,
+                    column_id=index,
+                    parameter_name=parameter.name,
+                    parameter_type=parameter.type,
+                    default_value="NULL" if parameter.default is None else parameter.default,
+                    default_value_type=parameter.default_type,
+                )
+        self._tags(macro_id, (), macro.tags)
+        self.changes.append(f"created_{macro.kind}_macro:{quoted(schema.name)}.{quoted(macro.name)}")
 
     def _put_schema(self, old: Schema | None, new: Schema) -> None:
         schema_id = self._catalog_id(new.id)

@@ -86,12 +86,47 @@ class View:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A parameter of a macro, with a type of the lake's, or `unknown`."""
+
+    name: str
+    type: str = "unknown"
+    default: str | None = None
+    default_type: str = "unknown"
+
+
+@dataclass(frozen=True)
+class MacroImpl:
+    """One of a macro's bodies. The reference reads each as its own SQL, whatever dialect it names."""
+
+    dialect: str
+    sql: str
+    kind: str
+    """`scalar` or `table`."""
+    parameters: tuple[Parameter, ...] = ()
+
+
+@dataclass(frozen=True)
+class Macro:
+    id: int
+    schema_id: int
+    name: str
+    impls: tuple[MacroImpl, ...]
+    tags: Tags = ()
+
+    @property
+    def kind(self) -> str:
+        return self.impls[0].kind if self.impls else "scalar"
+
+
+@dataclass(frozen=True)
 class LakeState:
-    """Every schema, table and view there is at one moment; a change of it is a new one."""
+    """Every schema, table, view and macro there is at one moment; a change of it is a new one."""
 
     schemas: Mapping[int, Schema] = field(default_factory=dict)
     tables: Mapping[int, Table] = field(default_factory=dict)
     views: Mapping[int, View] = field(default_factory=dict)
+    macros: Mapping[int, Macro] = field(default_factory=dict)
 
     @cached_property
     def _schemas_by_name(self) -> Mapping[str, Schema]:
@@ -128,6 +163,23 @@ class LakeState:
         if isinstance(relation, View):
             raise NotFoundError(f"{schema_name}.{name} is a view, not a table")
         return relation
+
+    @cached_property
+    def _macros_by_name(self) -> Mapping[tuple[int, str], Macro]:
+        return {(m.schema_id, m.name.lower()): m for m in self.macros.values()}
+
+    def find_macro(self, schema_name: str, name: str) -> Macro | None:
+        schema = self.find_schema(schema_name)
+        return self._macros_by_name.get((schema.id, name.lower())) if schema else None
+
+    def macros_in(self, schema: Schema) -> list[Macro]:
+        return [m for m in self.macros.values() if m.schema_id == schema.id]
+
+    def with_macro(self, macro: Macro) -> LakeState:
+        return replace(self, macros={**self.macros, macro.id: macro})
+
+    def without_macro(self, macro_id: int) -> LakeState:
+        return replace(self, macros={k: v for k, v in self.macros.items() if k != macro_id})
 
     def relations_in(self, schema: Schema) -> list[Table | View]:
         relations: list[Table | View] = [*self.tables.values(), *self.views.values()]
@@ -255,7 +307,29 @@ def _load(connection: sa.Connection, at: int, known: KnownColumns) -> tuple[Lake
         )
         for r in rows(t.view)
     }
-    return LakeState(schemas, tables, views), columns
+    return LakeState(schemas, tables, views, _macros(connection, at, tags)), columns
+
+
+def _macros(connection: sa.Connection, at: int, tags: Mapping[int, Mapping[str, str]]) -> dict[int, Macro]:
+    macro, impl, parameter = t.macro, t.macro_impl, t.macro_parameters
+    found = connection.execute(sa.select(macro).where(t.alive(macro, at)).order_by(macro.c.macro_id)).all()
+    if not found:
+        return {}
+    alive = sa.select(macro.c.macro_id).where(t.alive(macro, at))
+    parameters: dict[tuple[int, int], list[Parameter]] = defaultdict(list)
+    query = sa.select(parameter).where(parameter.c.macro_id.in_(alive)).order_by(parameter.c.column_id)
+    for r in connection.execute(query):
+        default = None if r.default_value == "NULL" and r.default_value_type == "unknown" else r.default_value
+        parameters[r.macro_id, r.impl_id].append(
+            Parameter(r.parameter_name, r.parameter_type, default, r.default_value_type)
+        )
+    impls: dict[int, list[MacroImpl]] = defaultdict(list)
+    for r in connection.execute(sa.select(impl).where(impl.c.macro_id.in_(alive)).order_by(impl.c.impl_id)):
+        impls[r.macro_id].append(MacroImpl(r.dialect, r.sql, r.type, tuple(parameters[r.macro_id, r.impl_id])))
+    return {
+        r.macro_id: Macro(r.macro_id, r.schema_id, r.macro_name, tuple(impls[r.macro_id]), _tags(tags, r.macro_id))
+        for r in found
+    }
 
 
 def _columns(connection: sa.Connection, at: int, known: KnownColumns) -> KnownColumns:
@@ -268,15 +342,15 @@ def _columns(connection: sa.Connection, at: int, known: KnownColumns) -> KnownCo
         query = (
             sa.select(
                 source.c.table_id,
-                sa.func.count(),
-                sa.func.sum(source.c.begin_snapshot),
-                sa.func.sum(source.c.column_id),
+                sa.func.count().label("many"),
+                sa.func.sum(source.c.begin_snapshot).label("begun"),
+                sa.func.sum(source.c.column_id).label("ids"),
             )
             .where(t.alive(source, at))
             .group_by(source.c.table_id)
         )
-        for table_id, *numbers in connection.execute(query).tuples():
-            prints[table_id] += tuple(int(n) for n in numbers)
+        for r in connection.execute(query):
+            prints[r.table_id] += (int(r.many), int(r.begun), int(r.ids))
     found = {i: known[i] for i, fingerprint in prints.items() if i in known and known[i][0] == fingerprint}
     missing = [i for i in prints if i not in found]
 

@@ -27,7 +27,7 @@ from .facts import table_facts
 from .files import DataFile, NewDataFile
 from .options import Key, Options, parse_option
 from .paths import folder_for_name, new_uuid7
-from .snapshot import LakeState, Schema, Snapshots, Table, View
+from .snapshot import LakeState, Macro, MacroImpl, Schema, Snapshots, Table, View
 from .types import Column
 
 
@@ -170,14 +170,17 @@ class Transaction:
     def drop_schema(self, name: str, cascade: bool = False) -> None:
         schema = self.state.schema(name)
         inside = self.state.relations_in(schema)
-        if inside and not cascade:
-            some = ", ".join(sorted(r.name for r in inside)[:5])
+        things = [*inside, *self.state.macros_in(schema)]
+        if things and not cascade:
+            some = ", ".join(sorted(thing.name for thing in things)[:5])
             raise SchemaChangeError(
-                f"schema {name} is not empty ({len(inside)} tables and views: {some});"
+                f"schema {name} is not empty ({len(things)} tables, views and macros: {some});"
                 " drop them first, or use DROP SCHEMA ... CASCADE"
             )
         for relation in inside:
             self.drop(relation)
+        for macro in self.state.macros_in(schema):
+            self.drop_macro(macro)
         options = {k: v for k, v in self.staged.options.items() if k[:2] != ("schema", schema.id)}
         self._stage(state=self.state.without_schema(schema.id), options=options)
 
@@ -271,6 +274,20 @@ class Transaction:
         )
         self._stage(state=self.state.with_view(view))
         return view
+
+    # -- macros
+
+    def create_macro(
+        self, schema: Schema, name: str, impls: tuple[MacroImpl, ...], tags: Mapping[str, str] | None = None
+    ) -> Macro:
+        if self.state.find_macro(schema.name, name):
+            raise AlreadyExistsError(f"{schema.name}.{name} already exists; it is a macro")
+        macro = Macro(self.new_id(), schema.id, name, impls, tuple(sorted((tags or {}).items())))
+        self._stage(state=self.state.with_macro(macro))
+        return macro
+
+    def drop_macro(self, macro: Macro) -> None:
+        self._stage(state=self.state.without_macro(macro.id))
 
     def set_tags(self, relation: Table | View, tags: tuple[tuple[str, str], ...]) -> None:
         if isinstance(relation, Table):
