@@ -222,7 +222,7 @@ def test_a_schema_is_dropped_with_what_is_in_it_and_may_come_back(lake: Lake) ->
         tx.create_table(tx.create_schema("s"), "u", columns(a="int32"))
         tx.create_view(tx.state.schema("s"), "v", "SELECT 1 AS one", "duckdb")
     with lake.transaction() as tx:
-        with pytest.raises(SchemaChangeError, match=r"s is not empty \(2 tables and views: u, v\)"):
+        with pytest.raises(SchemaChangeError, match=r"s is not empty \(2 tables, views and macros: u, v\)"):
             tx.drop_schema("s")
         tx.drop_schema("S", cascade=True)
         tx.create_table(tx.create_schema("s"), "u", columns(b="int32"))

@@ -72,7 +72,11 @@ class NodeCommit:
             "target": self._config.target_name,
             "git_commit": git_commit(str(self._config.project_root)),
             "inputs": [{"relation": i.name, "table_id": i.id, "snapshot": i.snapshot} for i in inputs],
-            "rows": {"inserted": volume.rows_added, "updated": 0, "deleted": volume.rows_removed},
+            "rows": {
+                "inserted": volume.rows_added,
+                "updated": volume.rows_updated,
+                "deleted": volume.rows_removed,
+            },
         }
         given = self._settings["commit_extra_info"] or {}
         return {**{k: v for k, v in derived.items() if v is not None}, **given}

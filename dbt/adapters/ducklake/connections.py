@@ -183,10 +183,11 @@ class Handle:
         volume = self.session.volume()
         info = self.describe(self.session.inputs(), volume) if self.describe else None
         result = self.session.commit(info)
+        written = volume.rows_added + volume.rows_updated
         for response in responses:
-            response._message = _summary(result.snapshot_id, volume.rows_added, volume.files_added)
+            response._message = _summary(result.snapshot_id, written, volume.files_added)
             response.snapshot_id = result.snapshot_id
-            response.rows_affected = volume.rows_added
+            response.rows_affected = written
             response.files_added = volume.files_added
 
         self._drop_views()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,9 +14,12 @@ from . import inlined
 from . import tables as t
 from .catalog import Catalog, SnapshotInfo
 from .conflicts import Intent
+from .deletes import Mask
 from .files import NameMap, NewDataFile, name_maps
 from .options import Key
 from .partitions import PartitionSpec
+from .paths import relative_to, resolve
+from .predicates import Read
 from .snapshot import LakeState, Macro, Schema, Table, View, quoted
 from .stats import TableColumnStats, widen, widest
 from .types import Column
@@ -40,10 +43,27 @@ class TableData:
     ended: frozenset[int] = frozenset()
     truncated: bool = False
     """Every file and inlined row that the table had in the base ends."""
+    masks: Mapping[int, Mask] = field(default_factory=dict)
+    """What is deleted of data files of the base, by their ids."""
+    inlined: frozenset[int] = frozenset()
+    """Row ids of inlined rows that end."""
+    updated: int = 0
+    deleted: int = 0
+    """How many rows of the base have a new version, and how many have none any more; not those truncated."""
 
     @property
     def deletes(self) -> bool:
-        return self.truncated or bool(self.ended)
+        """Whether it takes something away from data files other than by positions in the catalog."""
+        return self.truncated or bool(self.ended) or any(mask.file for mask in self.masks.values())
+
+    @property
+    def deletes_inlined(self) -> bool:
+        return bool(self.inlined) or any(mask.positions for mask in self.masks.values())
+
+    @property
+    def touched(self) -> frozenset[int]:
+        """The data files of which rows are taken away one by one."""
+        return self.ended | self.masks.keys()
 
 
 @dataclass(frozen=True)
@@ -53,7 +73,8 @@ class Staged:
     state: LakeState
     data: Mapping[int, TableData] = field(default_factory=dict)
     options: Mapping[Key, str | None] = field(default_factory=dict)
-    rewritten: frozenset[int] = frozenset()
+    rewritten: Mapping[int, Read | None] = field(default_factory=dict)
+    """Tables whose rows were read to decide what to write, with what those rows have in common if it is known."""
 
     def makes_snapshot(self, base: LakeState) -> bool:
         """Whether more changed than options, which have no history."""
@@ -104,15 +125,19 @@ def intent(staged: Staged, base: LakeState) -> Intent:
         names[table_id] = base.qualified(base.tables[table_id])
         if data.added:
             tables.add(("inserted", table_id))
-        if data.deletes:
+        if data.truncated:
+            tables.add(("truncated", table_id))
+        elif data.touched:
             tables.add(("deleted", table_id))
+        if data.inlined:
+            tables.add(("inlined", table_id))
     schemas = list(_pairs(base.schemas, state.schemas))
     return Intent(
         created_schemas=frozenset(new.name.lower() for old, new in schemas if old is None),
         dropped_schemas={old.id: old.name for old, new in schemas if new is None},
         created=created,
         tables=frozenset(tables),
-        rewritten=staged.rewritten,
+        rewritten=frozenset(table_id for table_id, read in staged.rewritten.items() if read is None),
         names=names,
     )
 
@@ -485,7 +510,7 @@ class Snapshotter:
         order = sorted(self.staged.data.items(), key=lambda item: (item[0] < 0, abs(item[0])))
         inserted = [self._catalog_id(key) for key, data in order if data.added]
         deleted = [key for key, data in order if data.deletes]
-        inlined_deleted = [key for key, data in order if data.truncated and self._end_inlined(key)]
+        inlined_deleted = [key for key, data in order if self._end_inlined(key, data) or data.deletes_inlined]
         self.changes += [f"inserted_into_table:{table_id}" for table_id in inserted]
         self.changes += [f"deleted_from_table:{table_id}" for table_id in deleted]
         self.changes += [f"inlined_delete:{table_id}" for table_id in inlined_deleted]
@@ -497,20 +522,80 @@ class Snapshotter:
             ended = sorted(data.ended)
             for start in range(0, len(ended), _MOST_IDS):
                 self._end(t.data_file, t.data_file.c.data_file_id.in_(ended[start : start + _MOST_IDS]))
+            if data.masks:
+                self._mask(table_id, data.masks)
             if data.added:
                 self._append(table_id, self.staged.state.tables[provisional], data.added)
 
-    def _end_inlined(self, table_id: int) -> bool:
-        """Ends the inlined rows of a table; says whether there were any."""
+    def _end_inlined(self, table_id: int, data: TableData) -> bool:
+        """Ends inlined rows of a table; says whether there were any."""
+        if not data.truncated and not data.inlined:
+            return False
         ended = 0
         for name in inlined.tables_of(self.connection, table_id).values():
             rows = t.inlined_data(name, [])
-            ended += self.connection.execute(
-                sa.update(rows)
-                .where(rows.c.end_snapshot.is_(None), rows.c.begin_snapshot <= self.base.id)
-                .values(end_snapshot=self.snapshot_id)
-            ).rowcount
+            ending = sa.update(rows).where(rows.c.end_snapshot.is_(None), rows.c.begin_snapshot <= self.base.id)
+            ending = ending.values(end_snapshot=self.snapshot_id)
+            if data.truncated:
+                ended += self.connection.execute(ending).rowcount
+                continue
+            row_ids = sorted(data.inlined)
+            for start in range(0, len(row_ids), _MOST_IDS):
+                some = row_ids[start : start + _MOST_IDS]
+                ended += self.connection.execute(ending.where(rows.c.row_id.in_(some))).rowcount
         return ended != 0
+
+    def _mask(self, table_id: int, masks: Mapping[int, Mask]) -> None:
+        """Puts the masks on data files that are there: each has one delete file at most."""
+        replaced = [file_id for file_id, mask in masks.items() if mask.file is not None]
+        table = self.staged.state.tables[table_id]
+        folder = self.staged.state.folder(self.catalog.data_path, table)
+        for start in range(0, len(replaced), _MOST_IDS):
+            self._replace_delete_files(folder, replaced[start : start + _MOST_IDS])
+        positions = []
+        for file_id, mask in masks.items():
+            self._add_delete_file(table_id, file_id, mask)
+            positions += [
+                {"file_id": file_id, "row_id": position, "begin_snapshot": self.snapshot_id}
+                for position in mask.positions
+            ]
+        if positions:
+            source = inlined.create_delete_table(self.connection, self.catalog, table_id)
+            self.connection.execute(sa.insert(source), positions)
+
+    def _replace_delete_files(self, folder: str, file_ids: Sequence[int]) -> None:
+        """Takes the delete files of data files out of the catalog: what takes their place says all that they said."""
+        source = t.delete_file
+        there = sa.and_(source.c.data_file_id.in_(file_ids), source.c.end_snapshot.is_(None))
+        for row in self.connection.execute(sa.select(source).where(there)):
+            path = resolve(folder, row.path, bool(row.path_is_relative))
+            relative, is_relative = relative_to(path, self.catalog.data_path)
+            self._add(
+                t.files_scheduled_for_deletion,
+                data_file_id=row.delete_file_id,
+                path=relative,
+                path_is_relative=is_relative,
+                schedule_start=datetime.datetime.now(datetime.timezone.utc),
+            )
+        self.connection.execute(sa.delete(source).where(there))
+
+    def _add_delete_file(self, table_id: int, file_id: int, mask: Mask) -> None:
+        if mask.file is None:
+            return
+        self._add(
+            t.delete_file,
+            delete_file_id=self._file_id(),
+            table_id=table_id,
+            begin_snapshot=mask.file.first or self.snapshot_id,
+            data_file_id=file_id,
+            path=mask.file.path,
+            path_is_relative=mask.file.path_is_relative,
+            format="parquet",
+            delete_count=mask.file.delete_count,
+            file_size_bytes=mask.file.file_size_bytes,
+            footer_size=mask.file.footer_size,
+            partial_max=mask.file.last,
+        )
 
     def _append(self, table_id: int, table: Table, files: tuple[NewDataFile, ...]) -> None:
         types = {c.id: c.type for c in table.leaves()}
@@ -541,6 +626,8 @@ class Snapshotter:
                 partition_id=None if file.partition_id is None else self._catalog_id(file.partition_id),
                 mapping_id=mappings.get(file.name_map) if file.name_map else None,
             )
+            if file.mask is not None:
+                self._add_delete_file(table_id, file_id, file.mask)
             for index, value in enumerate(file.partition_values):
                 self._add(
                     t.file_partition_value,

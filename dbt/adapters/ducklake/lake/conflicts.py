@@ -89,14 +89,16 @@ class Intent:
     """Schema and name of each new table or view, and the id of the schema."""
     tables: frozenset[tuple[str, int]] = frozenset()
     rewritten: frozenset[int] = frozenset()
-    """Tables from which rows were read to decide what to write: upserts and overwrites."""
+    """Tables of which any row may have been read to decide what to write."""
     names: dict[int, str] = field(default_factory=dict)
     """The qualified name of each table and view, for errors."""
 
 
 BLOCKS = {
     "inserted": {"dropped", "altered"},
-    "deleted": {"dropped", "altered", "deleted", "compacted", "flushed"},
+    "truncated": {"dropped", "altered", "deleted", "compacted", "flushed"},
+    "deleted": {"dropped", "altered"},  # and what others did to the same files
+    "inlined": {"dropped", "altered", "deleted", "flushed"},
     "altered": {"dropped", "altered"},
     "dropped": {"dropped"},
     "compacted": {"dropped", "deleted", "compacted"},
@@ -110,10 +112,14 @@ def check(mine: Intent, others: list[Commit]) -> None:
     for commit in others:
         theirs = parse_changes(commit.changes_made)
         for what, done in _collisions(mine, theirs):
-            raise ConflictError(
-                f"this transaction {what}, but snapshot {commit.snapshot_id}{_by(commit)} meanwhile {done};"
-                " nothing was changed: run it again on the new state"
-            )
+            raise collision(what, commit, done)
+
+
+def collision(what: str, commit: Commit, done: str) -> ConflictError:
+    return ConflictError(
+        f"this transaction {what}, but snapshot {commit.snapshot_id}{_by(commit)} meanwhile {done};"
+        " nothing was changed: run it again on the new state"
+    )
 
 
 def _collisions(mine: Intent, theirs: Changes) -> Iterator[tuple[str, str]]:
@@ -142,7 +148,9 @@ def _collisions(mine: Intent, theirs: Changes) -> Iterator[tuple[str, str]]:
 
 _DOES = {
     "inserted": "inserts into ",
+    "truncated": "deletes from ",
     "deleted": "deletes from ",
+    "inlined": "deletes inlined rows of ",
     "altered": "alters ",
     "dropped": "drops ",
     "compacted": "compacts ",

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from . import tables as t
 from .catalog import Catalog
+from .deletes import Mask
 from .partitions import PartitionField, PartitionSpec, parse_transform
 from .paths import resolve
 from .predicates import Predicate
@@ -47,6 +48,12 @@ class NewDataFile:
     name_map: NameMap | None = None
     partition: PartitionSpec | None = None
     """The partitioning that `partition_id` names, for the case that the table gets another one meanwhile."""
+    mask: Mask | None = None
+    """What was deleted of it again before it was committed."""
+
+    @property
+    def live_rows(self) -> int:
+        return self.record_count - (self.mask.file.delete_count if self.mask and self.mask.file else 0)
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,8 @@ class DeleteFile:
     path: str
     format: str
     delete_count: int
+    begin_snapshot: int | None = None
+    """The snapshot that brought the file, or the first of those that it names; None while it is only staged."""
     partial_max: int | None = None
     file_size_bytes: int | None = None
     footer_size: int | None = None
@@ -82,6 +91,11 @@ class DataFile:
     @property
     def has_deletes(self) -> bool:
         return self.delete_file is not None or bool(self.inlined_deletes)
+
+    @property
+    def live_rows(self) -> int:
+        by_file = self.delete_file.delete_count if self.delete_file else 0
+        return self.record_count - by_file - len(self.inlined_deletes)
 
 
 def table_files(
@@ -116,6 +130,7 @@ def table_files(
             deleted.c.path_is_relative.label("delete_path_is_relative"),
             deleted.c.format,
             deleted.c.delete_count,
+            deleted.c.begin_snapshot.label("delete_begun"),
             deleted.c.partial_max.label("delete_partial_max"),
             deleted.c.file_size_bytes.label("delete_size"),
             deleted.c.footer_size.label("delete_footer_size"),
@@ -138,6 +153,7 @@ def table_files(
                 resolve(folder, r.delete_path, bool(r.delete_path_is_relative)),
                 r.format or "parquet",
                 r.delete_count,
+                r.delete_begun,
                 r.delete_partial_max,
                 r.delete_size,
                 r.delete_footer_size,
@@ -159,6 +175,17 @@ def table_files(
             )
         )
     return files
+
+
+def count_files(connection: sa.Connection, table_id: int, at: int) -> int:
+    """How many data files a table has at a snapshot."""
+    data = t.data_file
+    return (
+        connection.scalar(
+            sa.select(sa.func.count()).select_from(data).where(data.c.table_id == table_id, t.alive(data, at))
+        )
+        or 0
+    )
 
 
 def _matching(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from . import tables as t
@@ -37,6 +38,10 @@ class InlinedRows:
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
+    def without(self, row_ids: Collection[int]) -> InlinedRows:
+        gone = pc.is_in(self.rows.column("row_id"), pa.array(sorted(row_ids), pa.int64()))
+        return InlinedRows(self.rows.filter(pc.invert(gone)))
+
 
 def can_inline(database: Database, columns: Sequence[Column]) -> bool:
     """Whether the database can hold rows of these columns."""
@@ -59,11 +64,30 @@ def create_table(connection: sa.Connection, catalog: Catalog, name: str, columns
     connection.execute(sa.DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
 
 
+def create_delete_table(connection: sa.Connection, catalog: Catalog, table_id: int) -> sa.TableClause:
+    """The table of positions deleted from a table's data files, which is made when it is first needed."""
+    source = t.inlined_delete(table_id)
+    columns = ", ".join(f"{column.name} BIGINT" for column in source.columns)
+    statement = f"CREATE TABLE IF NOT EXISTS {catalog.database.quote(source.name)} ({columns})"
+    connection.execute(sa.DDL(statement))  # type: ignore[no-untyped-call]
+    return source
+
+
 def tables_of(connection: sa.Connection, table_id: int) -> dict[int, str]:
     """The tables that hold a table's inlined rows, by the schema version of the rows in them."""
     registry = t.inlined_data_tables
     query = sa.select(registry.c.schema_version, registry.c.table_name).where(registry.c.table_id == table_id)
     return {r.schema_version: r.table_name for r in connection.execute(query.order_by(registry.c.schema_version))}
+
+
+def any_since(connection: sa.Connection, table_id: int, base: int) -> bool:
+    """Whether a table has inlined rows that came after a snapshot."""
+    for name in tables_of(connection, table_id).values():
+        rows = t.inlined_data(name, ())
+        late = sa.select(rows.c.row_id).where(rows.c.begin_snapshot > base, rows.c.end_snapshot.is_(None)).limit(1)
+        if connection.execute(late).first() is not None:
+            return True
+    return False
 
 
 def read(connection: sa.Connection, catalog: Catalog, table: Table, at: int) -> InlinedRows | None:

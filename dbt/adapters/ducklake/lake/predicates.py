@@ -63,6 +63,20 @@ class Unknown:
 Predicate: TypeAlias = Comparison | In | StartsWith | IsNull | IsNotNull | And | Or | Unknown
 
 
+@dataclass(frozen=True)
+class Read:
+    """The rows of a table that a transaction looked at: those that the predicate holds for."""
+
+    predicate: Predicate
+    time_zone: str = "UTC"
+    """Where its naive datetimes are."""
+
+    def or_(self, other: Read) -> Read:
+        if self.time_zone != other.time_zone:
+            return Read(Unknown())
+        return Read(Or((self.predicate, other.predicate)), self.time_zone)
+
+
 def columns_of(predicate: Predicate) -> set[Path]:
     if isinstance(predicate, And | Or):
         return {column for part in predicate.parts for column in columns_of(part)}

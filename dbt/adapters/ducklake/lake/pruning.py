@@ -12,6 +12,7 @@ import decimal
 import math
 import re
 import uuid
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -155,10 +156,14 @@ class _Compiler:
         read = spans[0].read if spans else _plain(column.type)
         # IN may mix literals that are read in different ways; they are few, so ask each of its own.
         one_reader = all(span.read is read for span in spans)
+        points = _points(spans) if one_reader and operator == "=" else None
 
         def between(low: str | None, high: str | None) -> bool:
             if one_reader:
                 bounds = _read(read, low, high)
+                if points is not None and None not in bounds:
+                    first = bisect_left(points, bounds[0])
+                    return first < len(points) and bool(points[first] <= bounds[1])
                 return any(span.may(operator, *bounds) for span in spans)
             return any(span.may(operator, *_read(span.read, low, high)) for span in spans)
 
@@ -252,6 +257,16 @@ class _Compiler:
                 else:
                     result.setdefault(spec.id, []).append((key.index, possible))
         return result
+
+
+def _points(spans: Sequence[_Span]) -> list[Any] | None:
+    """The values of many literals in their order, if each is one value."""
+    if len(spans) < _MANY or any(span.low != span.high for span in spans):
+        return None
+    return sorted(span.low for span in spans)
+
+
+_MANY = 16
 
 
 def _values(file: FileStats, keys: Mapping[int, tuple[int, ...]]) -> Iterable[str | None]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
 import sqlalchemy as sa
 
-from . import conflicts
+from . import conflicts, deletes, inlined
 from . import tables as t
 from .catalog import Catalog, SnapshotInfo
 from .changes import CommitInfo, Snapshotter, Staged, TableData, intent
 from .databases import first_line
+from .deletes import FileStore, Mask
 from .errors import (
     AlreadyExistsError,
     ConflictError,
@@ -24,9 +25,10 @@ from .errors import (
 )
 from .evolution import Change, ColumnIds, check_columns, replace_columns, with_comment
 from .facts import table_facts
-from .files import DataFile, NewDataFile
+from .files import DataFile, NewDataFile, table_files
 from .options import Key, Options, parse_option
 from .paths import folder_for_name, new_uuid7
+from .predicates import Read
 from .snapshot import LakeState, Macro, MacroImpl, Schema, Snapshots, Table, View
 from .types import Column
 
@@ -48,12 +50,14 @@ class Volume:
     rows_added: int = 0
     rows_removed: int = 0
     files_added: int = 0
+    rows_updated: int = 0
 
     def __add__(self, other: Volume) -> Volume:
         return Volume(
             self.rows_added + other.rows_added,
             self.rows_removed + other.rows_removed,
             self.files_added + other.files_added,
+            self.rows_updated + other.rows_updated,
         )
 
 
@@ -81,12 +85,14 @@ class Transaction:
         state: LakeState,
         options: Options,
         *,
+        store: FileStore | None = None,
         parent: Transaction | None = None,
     ) -> None:
         self.catalog = catalog
         self.snapshots = snapshots
         self.base = base
         self.base_state = state
+        self.store = store
         self.parent = parent
         self.staged: Staged = parent.staged if parent else Staged(state)
         self.commit_info: CommitInfo = parent.commit_info if parent else CommitInfo()
@@ -94,15 +100,29 @@ class Transaction:
         self._counters: _Counters = parent._counters if parent else _Counters()
 
     @classmethod
-    def begin(cls, catalog: Catalog, snapshots: Snapshots, info: SnapshotInfo | None = None) -> Transaction:
+    def begin(
+        cls,
+        catalog: Catalog,
+        snapshots: Snapshots,
+        info: SnapshotInfo | None = None,
+        store: FileStore | None = None,
+    ) -> Transaction:
         """A transaction on the newest snapshot, or on the given one."""
         with catalog.read() as connection:
             base = info or catalog.latest(connection)
             state = snapshots.state(connection, base)
-            return cls(catalog, snapshots, base, state, catalog.options(connection))
+            return cls(catalog, snapshots, base, state, catalog.options(connection), store=store)
 
     def nested(self) -> Transaction:
-        return Transaction(self.catalog, self.snapshots, self.base, self.base_state, self._base_options, parent=self)
+        return Transaction(
+            self.catalog,
+            self.snapshots,
+            self.base,
+            self.base_state,
+            self._base_options,
+            store=self.store,
+            parent=self,
+        )
 
     def fold(self) -> None:
         """Makes this nested transaction's changes its parent's own; its message, if the parent has none."""
@@ -132,16 +152,14 @@ class Transaction:
         """How many rows and files are staged; what a dropped table held is not counted."""
         data = self.staged.data
         files = [f for d in data.values() for f in d.added]
+        updated = sum(d.updated for d in data.values())
+        removed = sum(d.deleted for d in data.values())
         emptied = [table_id for table_id, d in data.items() if d.truncated]
-        ended = [i for d in data.values() for i in d.ended]
-        removed = 0
-        if emptied or ended:
+        if emptied:
             with self.catalog.read() as connection:
                 facts = table_facts(connection, self.catalog, self.base.id, emptied)
-                removed = sum(f.rows for f in facts.values())
-                counts = sa.select(sa.func.sum(t.data_file.c.record_count)).where(t.data_file.c.data_file_id.in_(ended))
-                removed += int(connection.scalar(counts) or 0)
-        return Volume(sum(f.record_count for f in files), removed, len(files))
+                removed += sum(f.rows for f in facts.values())
+        return Volume(sum(f.live_rows for f in files) - updated, removed, len(files), updated)
 
     def column_ids(self, table: Table) -> ColumnIds:
         """The next column id of a table, counting every column that it ever had."""
@@ -304,17 +322,58 @@ class Transaction:
 
     def truncate(self, table: Table) -> None:
         """Ends every row that the table has, those staged in this transaction too."""
-        data = self.data(table)
-        self._stage_data(table, replace(data, added=(), ended=frozenset(), truncated=table.id >= 0))
+        self._stage_data(table, TableData(truncated=table.id >= 0))
 
-    def end_files(self, table: Table, files: list[DataFile]) -> None:
+    def end_files(self, table: Table, files: Iterable[DataFile]) -> None:
+        """Takes data files away whole, committed and staged ones."""
         data = self.data(table)
-        self._stage_data(table, replace(data, ended=data.ended | {f.id for f in files}))
+        gone = {f.id: f for f in files}
+        committed = [f for f in gone.values() if f.id >= 0]
+        self._stage_data(
+            table,
+            replace(
+                data,
+                added=tuple(f for i, f in enumerate(data.added, start=1) if -i not in gone),
+                ended=data.ended | {f.id for f in committed},
+                masks={i: mask for i, mask in data.masks.items() if i not in gone},
+                deleted=data.deleted + sum(f.live_rows for f in committed),
+            ),
+        )
 
-    def rewrites(self, table: Table) -> None:
-        """Says that what is written to the table depends on the rows that were in it."""
-        if table.id >= 0:
-            self._stage(rewritten=self.staged.rewritten | {table.id})
+    def mask(self, table: Table, masks: Mapping[int, Mask], rows: int) -> None:
+        """Takes rows away from data files, the ids of staged ones being below zero; `rows` are of committed ones.
+
+        A mask's delete file has all that is deleted of its data file; positions come to those there are.
+        """
+        data = self.data(table)
+        added = tuple(replace(f, mask=masks.get(-i, f.mask)) for i, f in enumerate(data.added, start=1))
+        merged = dict(data.masks)
+        for file_id, mask in masks.items():
+            if file_id >= 0:
+                before = merged.get(file_id, Mask())
+                merged[file_id] = Mask(mask.file or before.file, before.positions + mask.positions)
+        self._stage_data(table, replace(data, added=added, masks=merged, deleted=data.deleted + rows))
+
+    def end_inlined(self, table: Table, row_ids: frozenset[int]) -> None:
+        """Takes inlined rows away."""
+        data = self.data(table)
+        deleted = data.deleted + len(row_ids - data.inlined)
+        self._stage_data(table, replace(data, inlined=data.inlined | row_ids, deleted=deleted))
+
+    def updates(self, table: Table, rows: int) -> None:
+        """Says that of the rows that were taken away so many have a new version among those appended."""
+        data = self.data(table)
+        self._stage_data(table, replace(data, updated=data.updated + rows, deleted=data.deleted - rows))
+
+    def rewrites(self, table: Table, read: Read | None = None) -> None:
+        """Says that what is written depends on rows of the table: on any, if it is not known on which."""
+        if table.id < 0:
+            return
+        rewritten = dict(self.staged.rewritten)
+        if table.id in rewritten:
+            before = rewritten[table.id]
+            read = before and read and before.or_(read)
+        self._stage(rewritten={**rewritten, table.id: read})
 
     # -- options
 
@@ -357,12 +416,13 @@ class Transaction:
                 with self.catalog.write() as connection:
                     latest = self.catalog.latest(connection)
                     if latest.id != self.base.id:
-                        others = self.catalog.commits_after(connection, self.base.id)
-                        conflicts.check(intent(self.staged, self.base_state), others)
-                    snapshot = Snapshotter(
-                        connection, self.catalog, latest, self.base, self.base_state, self.staged, info
-                    ).write()
-                return Committed(snapshot, True, attempt + 1)
+                        self._check(connection, latest)
+                    if self._names_snapshot(latest.id + 1):
+                        snapshot = Snapshotter(
+                            connection, self.catalog, latest, self.base, self.base_state, self.staged, info
+                        ).write()
+                        return Committed(snapshot, True, attempt + 1)
+                self._name_snapshot(latest.id + 1)
             except sa.exc.DBAPIError as error:
                 if not self.catalog.database.is_race(error):
                     raise LakeError(
@@ -382,6 +442,44 @@ class Transaction:
         if found:
             kind = "table" if isinstance(found, Table) else "view"
             raise AlreadyExistsError(f"{schema.name}.{found.name} already exists; it is a {kind}")
+
+    def _check(self, connection: sa.Connection, latest: SnapshotInfo) -> None:
+        """Raises where what others committed since the base must not be passed."""
+        others = self.catalog.commits_after(connection, self.base.id)
+        conflicts.check(intent(self.staged, self.base_state), others)
+        for table_id, data in self.staged.data.items():
+            if table_id >= 0 and deletes.touched(connection, self.catalog, table_id, data.touched, self.base.id):
+                what = f"deletes from {self.base_state.qualified(self.base_state.tables[table_id])}"
+                raise conflicts.collision(what, others[-1], "or one before it changed rows of the same files")
+        for table_id, read in self.staged.rewritten.items():
+            if read is None:
+                continue  # looked at by the words of what others did
+            if self._has_new_rows(connection, self.base_state.tables[table_id], latest, read):
+                what = f"rewrites rows of {self.base_state.qualified(self.base_state.tables[table_id])}"
+                raise conflicts.collision(what, others[-1], "or one before it inserted rows that it should have read")
+
+    def _has_new_rows(self, connection: sa.Connection, table: Table, latest: SnapshotInfo, read: Read) -> bool:
+        """Whether a table may have rows, as of now, that the base has not and that would have been read."""
+        base = self.base.id
+        files = table_files(connection, self.catalog, table, "", latest.id, read.predicate, read.time_zone)
+        if any((f.begin_snapshot or 0) > base or (f.partial_max or 0) > base for f in files):
+            return True
+        return inlined.any_since(connection, table.id, base)
+
+    def _names_snapshot(self, snapshot: int) -> bool:
+        """Whether every staged delete file that names the snapshot of the commit names this one."""
+        masks = (mask for data in self.staged.data.values() for mask in data.masks.values())
+        return all(mask.file is None or mask.file.last in (None, snapshot) for mask in masks)
+
+    def _name_snapshot(self, snapshot: int) -> None:
+        """Writes the delete files anew that name another snapshot than the commit is going to be."""
+        assert self.store is not None
+        data = dict(self.staged.data)
+        for table_id, staged in data.items():
+            if staged.masks:
+                folder = self.state.folder(self.catalog.data_path, self.state.tables[table_id])
+                data[table_id] = replace(staged, masks=deletes.moved_masks(self.store, folder, staged.masks, snapshot))
+        self._stage(data=data)
 
     def _stage_data(self, table: Table, data: TableData) -> None:
         self._stage(data={**self.staged.data, table.id: data})

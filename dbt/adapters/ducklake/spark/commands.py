@@ -17,6 +17,7 @@ from ..lake.types import Column, find_path
 from . import statements as st
 from .alterations import alter, set_partition, set_properties, set_sort
 from .defaults import default_of, default_sql
+from .rows import delete, merge, update
 from .scope import Scope
 from .types import lake_column
 from .views import COLUMNS_TAG, columns_tag, view_columns
@@ -121,18 +122,6 @@ def _drop(scope: Scope, statement: st.Drop) -> int:
 def _truncate(scope: Scope, statement: st.Truncate) -> int:
     scope.transaction.truncate(scope.table(statement.name))
     return 0
-
-
-def _delete(scope: Scope, statement: st.Delete) -> int:
-    if statement.condition is not None:
-        raise UnsupportedError("DELETE with a condition is not there yet; write the rows to keep with INSERT OVERWRITE")
-    scope.transaction.truncate(scope.table(statement.name))
-    return 0
-
-
-def _rows_not_yet(scope: Scope, statement: st.Update | st.Merge) -> int:
-    word = type(statement).__name__.upper()
-    raise UnsupportedError(f"{word} is not there yet; write the new content with INSERT OVERWRITE, or a table model")
 
 
 # -- views
@@ -313,9 +302,9 @@ COMMANDS: Mapping[type, Callable[[Scope, Any], int]] = {
     st.Drop: _drop,
     st.Truncate: _truncate,
     st.Insert: _insert,
-    st.Delete: _delete,
-    st.Update: _rows_not_yet,
-    st.Merge: _rows_not_yet,
+    st.Delete: delete,
+    st.Update: update,
+    st.Merge: merge,
     st.Alter: alter,
     st.CommentOn: _comment_on,
     st.Call: _call,

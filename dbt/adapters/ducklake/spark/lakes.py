@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
@@ -13,8 +13,9 @@ import sqlalchemy as sa
 
 from ..lake import paths
 from ..lake.catalog import Catalog, Retry, SnapshotInfo
+from ..lake.deletes import FileStore, Mask
 from ..lake.errors import NotFoundError
-from ..lake.files import DataFile, NameMap, name_maps, table_files
+from ..lake.files import DataFile, DeleteFile, NameMap, name_maps, table_files
 from ..lake.inlined import read as read_inlined
 from ..lake.predicates import Predicate
 from ..lake.snapshot import LakeState, Snapshots, Table
@@ -74,6 +75,10 @@ class Lake:
     def storage(self) -> Storage:
         return Storage(paths.spark_path, self.footer)
 
+    @property
+    def store(self) -> FileStore:
+        return FileStore(self.filesystem, self.native_path)
+
     def footer(self, path: str) -> pq.FileMetaData:
         """The footer of a data file; files never change, so it is read once."""
         with self._lock:
@@ -88,7 +93,7 @@ class Lake:
 
     def begin(self) -> Transaction:
         """A transaction on the lake's newest snapshot, or on the one that it is held at."""
-        return Transaction.begin(self.catalog, self.snapshots, self.held_at())
+        return Transaction.begin(self.catalog, self.snapshots, self.held_at(), self.store)
 
     def held_at(self) -> SnapshotInfo | None:
         if self.version is None and self.timestamp is None:
@@ -129,30 +134,42 @@ class Lake:
         if table.id >= 0 and not (data and data.truncated):
             with self.catalog.read() as connection:
                 files = table_files(connection, self.catalog, table, folder, at.id, predicate, time_zone)
-                if data and data.ended:
-                    files = [f for f in files if f.id not in data.ended]
+                if data:
+                    files = [_masked(f, data.masks.get(f.id), folder) for f in files if f.id not in data.ended]
                 if any(f.mapping_id is not None for f in files):
                     maps = name_maps(connection, table.id)
                 inlined = read_inlined(connection, self.catalog, table, at.id)
+                if inlined is not None and data and data.inlined:
+                    inlined = inlined.without(data.inlined)
         row_id = STAGED_ROW_IDS
         for index, new in enumerate(data.added if data else (), start=1):
             mapping_id = None
             if new.name_map is not None:
                 mapping_id = next((i for i, m in maps.items() if m == new.name_map), -index)
                 maps[mapping_id] = new.name_map
-            files.append(
-                DataFile(
-                    id=-index,
-                    path=paths.resolve(folder, new.path, new.path_is_relative),
-                    record_count=new.record_count,
-                    file_size_bytes=new.file_size_bytes,
-                    row_id_start=row_id,
-                    begin_snapshot=None,
-                    mapping_id=mapping_id,
-                )
+            file = DataFile(
+                id=-index,
+                path=paths.resolve(folder, new.path, new.path_is_relative),
+                record_count=new.record_count,
+                file_size_bytes=new.file_size_bytes,
+                row_id_start=row_id,
+                begin_snapshot=None,
+                mapping_id=mapping_id,
             )
+            files.append(_masked(file, new.mask, folder))
             row_id += new.record_count
         return TableScan(table, at.id, files, maps, inlined)
+
+
+def _masked(file: DataFile, mask: Mask | None, folder: str) -> DataFile:
+    """A data file without the rows that a transaction took away."""
+    if mask is None:
+        return file
+    deleted = file.delete_file
+    if mask.file is not None:
+        path = paths.resolve(folder, mask.file.path, mask.file.path_is_relative)
+        deleted = DeleteFile(-1, path, "parquet", mask.file.delete_count, None, mask.file.last)
+    return replace(file, delete_file=deleted, inlined_deletes=(*file.inlined_deletes, *mask.positions))
 
 
 def never_there(lake: Lake, schema: str, name: str, at: SnapshotInfo) -> NotFoundError:

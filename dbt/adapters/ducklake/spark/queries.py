@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ..lake.catalog import SnapshotInfo
 from ..lake.errors import LakeError, NotFoundError, UnsupportedError
-from ..lake.predicates import Predicate
+from ..lake.predicates import And, Predicate
 from ..lake.snapshot import LakeState, Table, View
 from ..lake.tables import parse_instant
 from ..lake.transaction import Transaction
@@ -21,7 +21,7 @@ from . import functions, information_schema
 from .lakes import Lake, never_there
 from .names import FunctionRef, Ref, RelationRef, TimeTravel, find_names, rewrite
 from .predicates import predicates_of
-from .scan import VIRTUAL_COLUMNS, dataframe
+from .scan import VIRTUAL_COLUMNS, TableScan, dataframe
 from .views import spark_sql
 
 if TYPE_CHECKING:
@@ -70,6 +70,20 @@ class Context:
         return None
 
 
+@dataclass
+class Changing:
+    """The relation of a query whose rows a statement changes: of them the query sees the places too."""
+
+    start: int
+    """Where its name begins in the text."""
+    asked: Predicate | None = None
+    """What is known of the rows that matter, beside what the query says."""
+    scan: TableScan | None = None
+    """What is read of it; set when the query is planned."""
+    read: Predicate | None = None
+    """What the rows that matter have in common, if that is known; set likewise."""
+
+
 class Planner:
     """Plans queries in one Spark session."""
 
@@ -81,35 +95,56 @@ class Planner:
     def spark(self) -> SparkSession:
         return self._engine.spark()
 
-    def query(self, sql: str, context: Context, keep_views: bool = False) -> DataFrame:
-        """The query as a DataFrame; errors in it are Spark's own."""
-        rows, _ = self._plan(sql, context, 0, keep_views)
+    def query(
+        self,
+        sql: str,
+        context: Context,
+        keep_views: bool = False,
+        *,
+        changing: Changing | None = None,
+        given: Mapping[int, str] | None = None,
+    ) -> DataFrame:
+        """The query as a DataFrame; errors in it are Spark's own.
+
+        `given` names a temporary view for the relations whose names begin at some places of the text.
+        """
+        rows, _ = self._plan(sql, context, 0, keep_views, changing, given)
         return rows
 
-    def _plan(self, sql: str, context: Context, depth: int, keep_views: bool) -> tuple[DataFrame, str]:
+    def _plan(
+        self,
+        sql: str,
+        context: Context,
+        depth: int,
+        keep_views: bool,
+        changing: Changing | None = None,
+        given: Mapping[int, str] | None = None,
+    ) -> tuple[DataFrame, str]:
         if depth > _MAX_DEPTH:
             raise LakeError("a view reads itself, by way of others; drop or replace one of them")
         names = find_names(sql)
-        found = {ref: f for ref in names.relations if (f := self._find(ref, context)) is not None}
+        ready: dict[Ref, str] = {ref: given[ref.start] for ref in names.relations if given and ref.start in given}
+        found = {ref: f for ref in names.relations if ref not in ready and (f := self._find(ref, context))}
         asked = predicates_of(sql, lambda ref: _columns(found.get(ref)), names) if found else {}
         virtual = _asks_for_virtual(sql)
         views: dict[Ref, str] = {}
         for ref, target in found.items():
             context.saw(target)
-            views[ref] = self._register(self._rows(target, asked.get(ref), virtual, context, depth))
+            changed = changing if changing and changing.start == ref.start else None
+            views[ref] = self.register(self._rows(target, asked.get(ref), virtual, context, depth, changed))
         full = {ref: (f.lake.name, f.schema, f.relation.name) for ref, f in found.items()}
         for ref in names.relations:
-            told = None if ref in found else information_schema.find(ref.parts, context)
+            told = None if ref in found or ref in ready else information_schema.find(ref.parts, context)
             if told is not None:
                 full[ref], rows = told
-                views[ref] = self._register(self.local(rows))
+                views[ref] = self.register(self.local(rows))
         for function in names.functions:
             table = self._function(function, context)
             if table is not None:
-                views[function] = self._register(table)
+                views[function] = self.register(table)
         text = sql
-        if views:
-            text = rewrite(sql, names, views, full)
+        if views or ready:
+            text = rewrite(sql, names, {**views, **ready}, full)
         try:
             return self.spark.sql(text), text
         finally:
@@ -122,7 +157,7 @@ class Planner:
                 while len(self._kept) > 500:
                     self.spark.catalog.dropTempView(self._kept.pop(0))
 
-    def _register(self, rows: DataFrame) -> str:
+    def register(self, rows: DataFrame) -> str:
         view = f"_lake_{next(_view_numbers)}"
         rows.createOrReplaceTempView(view)
         return view
@@ -166,10 +201,19 @@ class Planner:
         return epoch + datetime.timedelta(microseconds=row[0])
 
     def _rows(
-        self, found: Found, predicate: Predicate | None, virtual: bool, context: Context, depth: int
+        self,
+        found: Found,
+        predicate: Predicate | None,
+        virtual: bool,
+        context: Context,
+        depth: int,
+        changing: Changing | None = None,
     ) -> DataFrame:
         if isinstance(found.relation, View):
             return self._view(found, found.relation, context, depth)
+        if changing is not None:
+            asked = [p for p in (predicate, changing.asked) if p is not None]
+            changing.read = predicate = And(tuple(asked)) if asked else None
         scan = found.lake.scan(
             found.relation,
             found.at,
@@ -179,7 +223,10 @@ class Planner:
             time_zone=self.time_zone,
         )
         has_columns_of_that_name = any(c.name.lower() in VIRTUAL_COLUMNS for c in found.relation.columns)
-        return dataframe(self.spark, found.lake.storage, scan, virtual and not has_columns_of_that_name)
+        if changing is not None:
+            changing.scan = scan
+        virtual = virtual and not has_columns_of_that_name
+        return dataframe(self.spark, found.lake.storage, scan, virtual, places=changing is not None)
 
     @property
     def time_zone(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -44,6 +44,10 @@ ROW_ID = "rowid"
 SNAPSHOT_ID = "snapshot_id"
 VIRTUAL_COLUMNS = (ROW_ID, SNAPSHOT_ID)
 
+FILE, POSITION, OWN_ROW_ID = "_lake_file", "_lake_position", "_lake_row_id"
+"""Where a row is: its file as in `file_keys`, NULL of an inlined row; the position in it, or the inlined row's id;
+and the row id that the file has for it, if it has one."""
+
 # Field ids of the columns that the format itself puts into files.
 INTERNAL_ROW_ID = s.StructField("_ducklake_internal_row_id", s.LongType(), True, {"parquet.field.id": 2147483540})
 INTERNAL_SNAPSHOT_ID = s.StructField(
@@ -72,15 +76,24 @@ class Storage:
     open_footer: Callable[[str], pq.FileMetaData]
 
 
-def dataframe(spark: SparkSession, storage: Storage, scan: TableScan, virtual: bool = False) -> DataFrame:
-    """The rows of a table; with the columns `rowid` and `snapshot_id` if those are asked for."""
-    reader = _Reader(spark, storage, scan, virtual)
+def dataframe(
+    spark: SparkSession, storage: Storage, scan: TableScan, virtual: bool = False, places: bool = False
+) -> DataFrame:
+    """The rows of a table; with the columns `rowid` and `snapshot_id`, and with each row's place, where asked for."""
+    reader = _Reader(spark, storage, scan, virtual, places)
     return reader.rows()
 
 
+def file_keys(files: Sequence[DataFile]) -> dict[str, DataFile]:
+    """The files of a scan by what a row's place calls them: the name, where no other file has the same."""
+    names = Counter(_base_name(f.path) for f in files)
+    return {_base_name(f.path) if names[_base_name(f.path)] == 1 else f"#{f.id}": f for f in files}
+
+
 class _Reader:
-    def __init__(self, spark: SparkSession, storage: Storage, scan: TableScan, virtual: bool) -> None:
+    def __init__(self, spark: SparkSession, storage: Storage, scan: TableScan, virtual: bool, places: bool) -> None:
         self.spark = spark
+        self.places = places
         self.storage = storage
         self.scan = scan
         self.columns = scan.table.columns
@@ -99,6 +112,9 @@ class _Reader:
         fields = [s.StructField(c.name, query_type(c), True) for c in self.columns]
         if self.virtual:
             fields += [s.StructField(name, s.LongType(), True) for name in VIRTUAL_COLUMNS]
+        if self.places:
+            fields.append(s.StructField(FILE, s.StringType(), True))
+            fields += [s.StructField(name, s.LongType(), True) for name in (POSITION, OWN_ROW_ID)]
         return s.StructType(fields)
 
     # -- files
@@ -109,10 +125,11 @@ class _Reader:
         groups: dict[_Group, list[DataFile]] = defaultdict(list)
         names: dict[str, int] = defaultdict(int)
         for file in self.scan.files:
-            if file.has_deletes:
+            if file.has_deletes or self.places:
                 names[_base_name(file.path)] += 1
         for file in self.scan.files:
-            alone = file.id if file.has_deletes and names[_base_name(file.path)] > 1 else None
+            matters = file.has_deletes or self.places
+            alone = file.id if matters and names[_base_name(file.path)] > 1 else None
             partial = file.partial_max is not None and file.partial_max > self.scan.at
             groups[_Group(file.mapping_id, faces.get(file.id, ()), partial, file.has_deletes, alone)].append(file)
         return groups
@@ -146,7 +163,7 @@ class _Reader:
             stored_field(c, physical) if name_map is None else self._mapped_field(c, name_map, physical)
             for c in self.columns
         ]
-        internal = [INTERNAL_ROW_ID] if self.virtual else []
+        internal = [INTERNAL_ROW_ID] if self.virtual or self.places else []
         if group.partial or self.virtual:
             internal.append(INTERNAL_SNAPSHOT_ID)
         paths = [self.storage.spark_path(f.path) for f in files]
@@ -157,7 +174,7 @@ class _Reader:
             rows = self._without_deleted(rows, files)
         if name_map is not None and any(c.id in _partition_ids(name_map) for c in self.columns):
             rows = self._with_partition_values(rows, name_map)
-        return self._as_query(rows, fields, physical, files, name_map is not None)
+        return self._as_query(rows, fields, physical, files, group)
 
     def _as_query(
         self,
@@ -165,10 +182,11 @@ class _Reader:
         fields: Sequence[s.StructField],
         physical: Mapping[int, str],
         files: Sequence[DataFile],
-        mapped: bool,
+        group: _Group,
     ) -> DataFrame:
         """The columns as a query sees them, converted only where they must be."""
-        if not mapped and not self.virtual and not any(needs_conversion(c, physical) for c in self.columns):
+        mapped, more = group.mapping_id is not None, self.virtual or self.places
+        if not mapped and not more and not any(needs_conversion(c, physical) for c in self.columns):
             plain = [f.name for f in fields] == rows.columns
             return rows if plain else rows.select(*(F.col(quoted(c.name)) for c in self.columns))
         result = []
@@ -180,6 +198,10 @@ class _Reader:
         if self.virtual:
             rows, row_id, snapshot_id = self._with_origin(rows, files)
             result += [row_id.alias(ROW_ID), snapshot_id.alias(SNAPSHOT_ID)]
+        if self.places:
+            name = _file_name(f.path for f in files) if group.alone is None else F.lit(f"#{group.alone}")
+            position = F.col("_metadata.row_index").alias(POSITION)
+            result += [name.alias(FILE), position, F.col(INTERNAL_ROW_ID.name).alias(OWN_ROW_ID)]
         return rows.select(*result)
 
     def _with_origin(self, rows: DataFrame, files: Sequence[DataFile]) -> tuple[DataFrame, Any, Any]:
@@ -266,7 +288,7 @@ class _Reader:
         columns = rows.columns
         keyed = rows.withColumn("_lake_row_key", F.xxhash64(name) + F.col("_metadata.row_index"))
         kept = keyed.join(F.broadcast(keys), F.col("_lake_row_key") == F.col("_lake_key"), "left_anti")
-        if self.virtual:
+        if self.virtual or self.places:
             return kept.drop("_lake_row_key")
         return kept.select(*(F.col(quoted(c)) for c in columns))
 
@@ -284,14 +306,19 @@ class _Reader:
             "pos",
             "_ducklake_internal_snapshot_id",
         )
+        # A file that is only staged names the snapshot to come: all that it says holds.
         begin = self.spark.createDataFrame(
-            [(_base_name(f.delete_file.path), starts[f.id]) for f in files if f.delete_file],
-            "_lake_name string, _lake_start long",
+            [
+                (_base_name(f.delete_file.path), starts[f.id], self.scan.at if f.delete_file.id >= 0 else None)
+                for f in files
+                if f.delete_file
+            ],
+            "_lake_name string, _lake_start long, _lake_at long",
         )
-        then = F.col("_ducklake_internal_snapshot_id")
+        then, at = F.col("_ducklake_internal_snapshot_id"), F.col("_lake_at")
         return (
-            positions.where(then.isNull() | (then <= self.scan.at))
-            .join(F.broadcast(begin), F.col("_lake_delete_file") == F.col("_lake_name"))
+            positions.join(F.broadcast(begin), F.col("_lake_delete_file") == F.col("_lake_name"))
+            .where(then.isNull() | at.isNull() | (then <= at))
             .select((F.col("_lake_start") + F.col("pos")).alias("_lake_key"))
         )
 
@@ -307,6 +334,9 @@ class _Reader:
         ]
         if self.virtual:
             result += [F.col("row_id").alias(ROW_ID), F.col("begin_snapshot").alias(SNAPSHOT_ID)]
+        if self.places:
+            row_id = F.col("row_id")
+            result += [F.lit(None).cast("string").alias(FILE), row_id.alias(POSITION), row_id.alias(OWN_ROW_ID)]
         return rows.select(*result)
 
 
@@ -317,7 +347,7 @@ class _Group:
     partial: bool
     has_deletes: bool
     alone: int | None
-    """The file, where another one with deletes has the same name."""
+    """The file, where another one has the same name and rows are known by it."""
 
 
 def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]) -> DataFrame:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from ..lake.changes import CommitInfo
 from ..lake.errors import LakeError, NotFoundError
+from ..lake.files import count_files
 from ..lake.paths import spark_target
 from ..lake.snapshot import LakeState, Schema, Table, View
 from ..lake.transaction import Transaction
@@ -95,14 +96,25 @@ class Scope:
             return
         self.transaction.create_view(schema, name, sql, dialect, columns, tags)
 
-    def write(self, rows: DataFrame, table: Table) -> int:
-        """Writes rows into a table of the transaction; says how many they were."""
+    def write(self, rows: DataFrame, table: Table, row_id: str | None = None) -> int:
+        """Writes rows into a table of the transaction; says how many they were.
+
+        Those that are new versions of rows that were there have their row ids in the column `row_id`.
+        """
         known = self.transaction.data(table)
         count = sum(f.record_count for f in known.added)
         per_row = sum(f.file_size_bytes for f in known.added) / count if count else None
-        files = write(rows, self.target(table), per_row)
+        files = write(rows, self.target(table), per_row, row_id)
         self.transaction.append(table, files)
         return sum(f.record_count for f in files)
+
+    def file_count(self, table: Table) -> int:
+        """How many data files a table has."""
+        known = len(self.transaction.data(table).added)
+        if table.id < 0:
+            return known
+        with self.lake.catalog.read() as connection:
+            return known + count_files(connection, table.id, self.transaction.base.id)
 
     def insert(self, rows: pa.Table, table: Table) -> int:
         """Writes rows that the driver has; a few plain ones without Spark."""

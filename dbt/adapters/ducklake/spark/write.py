@@ -22,6 +22,7 @@ from ..lake.snapshot import Table
 from ..lake.sorting import SortKey
 from ..lake.stats import file_stats
 from ..lake.types import Column, decimal_parts
+from .scan import INTERNAL_ROW_ID
 from .types import query_type, quoted, string_literal, to_file, written_field
 
 TRUNCATE_AT = 2000
@@ -52,15 +53,18 @@ class Target:
         return self.options.flag(name, self.table.schema_id, self.table.id)
 
 
-def write(rows: DataFrame, target: Target, bytes_per_row: float | None = None) -> list[NewDataFile]:
+def write(
+    rows: DataFrame, target: Target, bytes_per_row: float | None = None, row_id: str | None = None
+) -> list[NewDataFile]:
     """Writes the rows as files of the table; they are part of no snapshot yet.
 
-    The rows have the table's columns, as a query sees them, in any order.
+    The rows have the table's columns, as a query sees them, in any order. New versions of rows that
+    were there keep their row ids, which the column `row_id` has.
     """
     table = target.table
     _check_writable(table)
     folder = f"{target.folder}ducklake-{new_uuid7()}/"
-    shaped = as_table(rows, table.columns)
+    shaped = as_table(rows, table.columns, row_id)
     arranged, keys = _arrange(shaped, target)
     writer = arranged.write.mode("error").options(**_writer_options(target, bytes_per_row))
     if keys:
@@ -69,7 +73,7 @@ def write(rows: DataFrame, target: Target, bytes_per_row: float | None = None) -
         writer.parquet(target.spark_target(folder))
         return _committable(target, folder)
     except BaseException:
-        _remove(target, folder)
+        remove_folder(target, folder)
         raise
 
 
@@ -78,13 +82,13 @@ def _committable(target: Target, folder: str) -> list[NewDataFile]:
     table = target.table
     name_map = name_map_of(table.columns)
     with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lake-footer") as pool:
-        written = _written(target, folder)
+        written = written_files(target, folder)
         files = [f for f in pool.map(lambda f: data_file(target, f[0], f[1], name_map), written) if f]
         check_not_null(files, table)
         if table.partition:
             files = list(pool.map(lambda file: _moved(file, target), files))
     if table.partition or not files:
-        _remove(target, folder)
+        remove_folder(target, folder)
     return files
 
 
@@ -97,16 +101,22 @@ def _check_writable(table: Table) -> None:
             )
 
 
-def as_table(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+def as_table(rows: DataFrame, columns: Sequence[Column], row_id: str | None = None) -> DataFrame:
     """The rows with the types and field ids of the columns, cast as Spark stores into a table.
 
     Spark's own rules decide what may be cast: a number into a wider or narrower one (too large is
     an error), but no text into a number.
     """
-    rows = rows.to(s.StructType([s.StructField(c.name, query_type(c), True) for c in columns]))
+    fields = [s.StructField(c.name, query_type(c), True) for c in columns]
+    if row_id is not None:
+        fields.append(s.StructField(row_id, s.LongType(), True))
+    rows = rows.to(s.StructType(fields))
     # The ids are put on with aliases: those that `to` puts on columns are lost where the optimizer
     # replaces a column by what it is computed from.
-    return rows.select(*map(_written_column, columns))
+    written = [_written_column(c) for c in columns]
+    if row_id is not None:
+        written.append(F.col(row_id).alias(INTERNAL_ROW_ID.name, metadata=INTERNAL_ROW_ID.metadata))
+    return rows.select(*written)
 
 
 def _written_column(column: Column) -> SparkColumn:
@@ -225,7 +235,7 @@ def _width(column: Column) -> float:
     )
 
 
-def _written(target: Target, folder: str) -> list[tuple[str, int]]:
+def written_files(target: Target, folder: str) -> list[tuple[str, int]]:
     """The path and size of every Parquet file below a folder."""
     native = target.native(folder)
     found = target.filesystem.get_file_info(pafs.FileSelector(native, recursive=True, allow_not_found=True))
@@ -318,7 +328,7 @@ def _moved(file: NewDataFile, target: Target) -> NewDataFile:
     return replace(file, path=new)
 
 
-def _remove(target: Target, folder: str) -> None:
+def remove_folder(target: Target, folder: str) -> None:
     """Removes the folder of one write, from which everything of use is gone."""
     native = target.native(folder)
     if target.filesystem.get_file_info(native).type == pafs.FileType.Directory:
