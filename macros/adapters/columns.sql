@@ -30,3 +30,7 @@
     {%- endif -%}
   {%- endif -%}
 {%- endmacro %}
+
+{% macro ducklake__get_columns_in_relation(relation) -%}
+  {{ return(adapter.get_columns_in_relation(relation)) }}
+{%- endmacro %}

@@ -41,12 +41,14 @@
   {% do adapter.drop_relation(temp_relation) %}
 {%- endmacro %}
 
-{% macro ducklake__get_incremental_append_sql(arg_dict) -%}
-  {%- set columns = arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') -%}
-  insert into {{ arg_dict['target_relation'] }} ({{ columns }})
-  select {{ columns }} from {{ arg_dict['temp_relation'] }}
-{%- endmacro %}
-
-{% macro ducklake__get_incremental_default_sql(arg_dict) -%}
-  {{ return(ducklake__get_incremental_append_sql(arg_dict)) }}
+{#- New fields of structs are new columns too. -#}
+{% macro ducklake__sync_column_schemas(on_schema_change, target_relation, schema_changes_dict) -%}
+  {% do default__sync_column_schemas(on_schema_change, target_relation, schema_changes_dict) %}
+  {%- if on_schema_change == 'append_new_columns' -%}
+    {%- for column in adapter.with_new_fields(
+      schema_changes_dict['source_columns'], schema_changes_dict['target_columns']
+    ) -%}
+      {% do alter_column_type(target_relation, column.name, column.data_type) %}
+    {%- endfor -%}
+  {%- endif -%}
 {%- endmacro %}

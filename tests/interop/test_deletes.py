@@ -160,17 +160,3 @@ def test_the_change_feed_tells_what_spark_did(lake: Both) -> None:
         f"select rowid, id from ducklake_table_insertions('lake', 'main', 't', 1, {newest}) order by all"
     )
     assert [r for r, _ in rowids] == [0, 1, 2, 3, 4]
-
-
-def test_spark_says_what_it_can_not_do_yet(open_lake: Callable[..., Both]) -> None:
-    from dbt.adapters.ducklake.lake.errors import UnsupportedError
-
-    lake = open_lake("sqlite")
-    lake.spark("create table t as select 1 as id")
-    for statement in (
-        "update t set id = 2",
-        "delete from t where id = 1",
-        "merge into t using (select 1 as id) s on t.id = s.id when matched then delete",
-    ):
-        with pytest.raises(UnsupportedError, match="not there yet"):
-            lake.spark(statement)

@@ -443,17 +443,6 @@ def test_names_that_are_no_lakes_go_to_spark(lake: LakeSession, spark, tmp_path)
     assert value(lake, "select count(*) from a_temp_view") == 4
 
 
-def test_what_is_not_there_yet_says_so(lake: LakeSession) -> None:
-    lake.execute("create table t as select 1 as a")
-    for statement in (
-        "delete from t where a = 1",
-        "update t set a = 2",
-        "merge into t using t s on t.a = s.a when matched then delete",
-    ):
-        with pytest.raises(UnsupportedError, match="not there yet"):
-            lake.execute(statement)
-
-
 def test_virtual_columns_tell_where_a_row_comes_from(lake: LakeSession) -> None:
     run(lake, "create table t as select 10 as a", "insert into t values (20)", "insert into t values (30)")
     assert rows(lake, "select rowid, snapshot_id, a from t order by a") == [(0, 1, 10), (1, 2, 20), (2, 3, 30)]

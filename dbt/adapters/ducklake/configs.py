@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ from dbt_common.exceptions import CompilationError
 
 from .lake.errors import LakeError
 from .lake.options import parse_option
-from .spark.statements import CreateTable, parse
-from .spark.types import string_literal
+from .spark.statements import CreateTable, parse, parse_partition_keys
+from .spark.types import quoted, string_literal
 
 _NOT_HERE = {
     "location_root": "a lake's files are where its data_path says",
@@ -23,6 +23,9 @@ _NOT_HERE = {
 }
 
 
+_CONDITIONS = ("merge_update_condition", "merge_insert_condition", "merge_with_delete_condition")
+
+
 @dataclass
 class DucklakeConfig(AdapterConfig):
     partition_by: list[str] | str | None = None
@@ -30,6 +33,10 @@ class DucklakeConfig(AdapterConfig):
     sorted_by: list[str] | str | None = None
     sort_by: list[str] | str | None = None
     table_options: dict[str, Any] | None = None
+    partitions: list[Any] | None = None
+    merge_update_condition: str | None = None
+    merge_insert_condition: str | None = None
+    merge_with_delete_condition: str | None = None
     commit_message: str | None = None
     commit_author: str | None = None
     commit_extra_info: dict[str, Any] | None = None
@@ -96,6 +103,82 @@ def layout_changes(config: Any, relation: str) -> list[str]:
     return statements
 
 
+def key_columns(unique_key: Any, columns: Sequence[str], relation: str) -> list[str]:
+    """The columns of a table that a unique_key names, quoted."""
+    keys = [unique_key] if isinstance(unique_key, str) else list(unique_key or [])
+    there = {name.lower(): name for name in columns}
+    found = []
+    for key in keys:
+        name = key.strip().strip('`"')
+        if name.lower() not in there:
+            raise CompilationError(
+                f"unique_key names {key!r}, which is no column of {relation}; it has {', '.join(columns)}"
+            )
+        found.append(quoted(there[name.lower()]))
+    return found
+
+
+def conditions(predicates: Any) -> list[str]:
+    """The incremental_predicates of a model as a list."""
+    given = [predicates] if isinstance(predicates, str) else list(predicates or [])
+    if not all(isinstance(p, str) and p.strip() for p in given):
+        raise CompilationError(f"incremental_predicates takes conditions in SQL, and it is {predicates!r}")
+    return given
+
+
+def merge_insert_conditions(config: Any) -> list[str]:
+    """What a new row must fulfil; one that asks to be deleted is not inserted either."""
+    given = [c] if (c := config.get("merge_insert_condition")) else []
+    delete = config.get("merge_with_delete_condition")
+    if delete and "dbt_internal_dest" not in delete.lower():
+        given.append(f"not coalesce({delete}, false)")
+    return given
+
+
+def partitions_condition(config: Any) -> str:
+    """The condition for the rows of the `partitions` that a model replaces; nothing where it names none."""
+    partitions = config.get("partitions")
+    if partitions is None:
+        return ""
+    parsed = parse_partition_keys(", ".join(partition_keys(config))) if partition_keys(config) else ()
+    keys = [key.column for key in parsed if key.transform == "identity"]
+    if not isinstance(partitions, list) or not partitions:
+        raise CompilationError(
+            f"partitions takes a list of partition values, and it is {partitions!r}; leave it out to replace the"
+            " partitions that the new rows are in"
+        )
+    found = []
+    for values in partitions:
+        named = values if isinstance(values, Mapping) else {keys[0]: values} if len(keys) == 1 else {}
+        unknown = [name for name in named if name.lower() not in {key.lower() for key in keys}]
+        if not named or unknown:
+            raise CompilationError(
+                f"partitions has {values!r}; write values of the one column of partition_by, or"
+                f" {{column: value}} with its columns ({', '.join(keys) or 'there are none without a transform'})"
+            )
+        found.append(" and ".join(f"{quoted(name)} <=> {value}" for name, value in named.items()))
+    return f"({') or ('.join(found)})"
+
+
+def _check_strategy(config: Any) -> None:
+    strategy = config.get("incremental_strategy")
+    for name in _CONDITIONS:
+        value = config.get(name)
+        if value is not None and not (isinstance(value, str) and value.strip()):
+            raise CompilationError(f"{name} takes a condition in SQL, and it is {value!r}")
+        if value is not None and strategy not in (None, "merge", "default"):
+            raise CompilationError(f"{name} is for the strategy merge, and incremental_strategy is {strategy!r}")
+    if config.get("merge_update_columns") and config.get("merge_exclude_columns"):
+        raise CompilationError("merge_update_columns and merge_exclude_columns exclude each other; leave one out")
+    if strategy == "merge" and not config.get("unique_key"):
+        raise CompilationError("the strategy merge needs a unique_key; without one, use append or insert_overwrite")
+    conditions(config.get("incremental_predicates") or config.get("predicates"))
+    if config.get("partitions") is not None:
+        if strategy != "insert_overwrite":
+            raise CompilationError(f"partitions is for insert_overwrite, and incremental_strategy is {strategy!r}")
+        partitions_condition(config)
+
+
 def _check_key(name: str, key: str, clause: str) -> None:
     try:
         statement = parse(f"create table t (c int) {clause} ({key})")
@@ -120,6 +203,8 @@ def check(config: Any) -> None:
     ):
         for key in keys:
             _check_key(name, key, clause)
+    if config.get("materialized") == "incremental":
+        _check_strategy(config)
     for name in ("commit_message", "commit_author"):
         value = config.get(name)
         if value is not None and not (isinstance(value, str) and value.strip()):

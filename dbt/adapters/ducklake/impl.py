@@ -29,6 +29,7 @@ from .lake.errors import LakeError, NotFoundError
 from .lake.facts import table_facts
 from .lake.snapshot import LakeState, Schema, Table, View
 from .relation import DucklakeRelation
+from .spark.definitions import with_new_fields
 from .spark.session import LakeSession, Result
 from .spark.statements import parse_name
 from .spark.types import query_type, quoted, string_literal
@@ -61,6 +62,7 @@ class DucklakeAdapter(SparkAdapter):
                 Capability.TableLastModifiedMetadata,
                 Capability.TableLastModifiedMetadataBatch,
                 Capability.GetCatalogForSingleRelation,
+                Capability.MicrobatchConcurrency,
             )
         }
     )
@@ -230,6 +232,40 @@ class DucklakeAdapter(SparkAdapter):
         for statement in configs.layout_changes(config, relation.render()):
             self.session.execute(statement)
 
+    @available.parse_list
+    def key_columns(self, unique_key: Any, columns: Iterable[DucklakeColumn], relation: BaseRelation) -> list[str]:
+        """The quoted columns that a unique_key names; an error if it names others."""
+        return configs.key_columns(unique_key, [c.name for c in columns], relation.render())
+
+    @available
+    def conditions(self, predicates: Any) -> list[str]:
+        return configs.conditions(predicates)
+
+    @available
+    def merge_insert_conditions(self, config: Any) -> list[str]:
+        return configs.merge_insert_conditions(config)
+
+    @available.parse(lambda *a, **k: "")
+    def partitions_condition(self, config: Any) -> str:
+        return configs.partitions_condition(config)
+
+    @available.parse_list
+    def batch_conditions(self, model: Any) -> list[str]:
+        """What holds for the rows of the window that a microbatch model replaces."""
+        event_time, batch = model["config"]["event_time"], model["batch"]
+        bounds = ((">=", batch["event_time_start"]), ("<", batch["event_time_end"]))
+        return [f"DBT_INTERNAL_DEST.{quoted(event_time)} {sign} '{moment}'" for sign, moment in bounds]
+
+    @available.parse_list
+    def with_new_fields(
+        self, source: Iterable[DucklakeColumn], target: Iterable[DucklakeColumn]
+    ) -> list[DucklakeColumn]:
+        """The target's columns in which the source has more fields, with those fields."""
+        there = {c.name.lower(): c for c in target}
+        pairs = [(there[c.name.lower()], c) for c in source if c.name.lower() in there]
+        wider = [DucklakeColumn(old.name, with_new_fields(old.dtype, new.dtype)) for old, new in pairs]
+        return [column for column, (old, _) in zip(wider, pairs, strict=True) if column.dtype != old.dtype]
+
     @available.parse_none
     def begin_node(self) -> None:
         """Begins the node's transaction, unless a hook did: what it reads from now on is of one snapshot."""
@@ -313,7 +349,7 @@ class DucklakeAdapter(SparkAdapter):
             logger.info("  write: a row was written and read back, and taken away again")
 
     def valid_incremental_strategies(self) -> list[str]:
-        return ["append"]
+        return ["append", "merge", "delete+insert", "insert_overwrite", "microbatch"]
 
     @classmethod
     def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:

@@ -8,9 +8,6 @@ from pathlib import Path
 from dbt.tests.adapter.hooks import fixtures
 from dbt.tests.adapter.simple_seed import seeds
 
-APPEND = {"+incremental_strategy": "append"}
-"""For models whose unique_key is not what a test is about."""
-
 STRING_LITERAL = """
 {% macro ducklake__string_literal(s) -%}
   cast('{{ s }}' as string)
@@ -42,3 +39,11 @@ def with_lake_target(sql: str) -> str:
     """A hook that writes down the target's fields: those that a lake has instead of a server's."""
     fields = {"dbname": "database", "host": "catalog", "user": "author"}
     return re.sub(r"target\.(dbname|host|user)\b", lambda found: f"target.{fields[found[1]]}", sql)
+
+
+def in_spark(sql: str, moment: str = "timestamp") -> str:
+    """SQL of the suite's fixtures with Spark's types; a text is not stored into a column of moments."""
+    sql = re.sub(r"TIMESTAMP WITHOUT TIME ZONE", moment, sql, flags=re.IGNORECASE)
+    sql = sql.replace("null::timestamp", f"cast(null as {moment})")
+    sql = re.sub(r"(?<=[\s:])text\b", "string", sql, flags=re.IGNORECASE)
+    return _MOMENT.sub(rf"{moment}'\1'", sql)

@@ -21,8 +21,6 @@ from dbt.tests.adapter.basic import test_validate_connection as validate_connect
 from dbt.tests.util import AnyFloat, AnyInteger, AnyString, AnyStringWith
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
-from .dialect import APPEND
-
 _HAS_STATS = StatsItem("has_stats", "Has Stats?", True, False, "Indicates whether there are statistics for this table")
 
 
@@ -147,9 +145,7 @@ class TestIncrementalBadStrategy(incremental.BaseIncrementalBadStrategy):
 
 
 class TestIncrementalNotSchemaChange(incremental.TestBaseIncrementalNotSchemaChange):
-    @pytest.fixture(scope="class")
-    def project_config_update(self) -> dict[str, Any]:
-        return {"name": "incremental", "models": APPEND}
+    pass
 
 
 class TestIncremental(incremental.Testincremental):

@@ -9,7 +9,7 @@ import pytest
 from dbt.tests.adapter.constraints import fixtures
 from dbt.tests.adapter.constraints import test_constraints as constraints
 
-from .dialect import APPEND, with_string
+from .dialect import with_string
 
 _SCHEMA = with_string(fixtures.model_schema_yml)
 _SCHEMA_WITH_FOREIGN_KEY = with_string(fixtures.model_fk_constraint_schema_yml)
@@ -213,6 +213,4 @@ class TestIncrementalContractSqlHeader(_SqlHeader, constraints.TestIncrementalCo
 
 
 class TestIncrementalForeignKeyConstraint(constraints.TestIncrementalForeignKeyConstraint):
-    @pytest.fixture(scope="class")
-    def project_config_update(self) -> dict[str, Any]:
-        return {"models": APPEND}
+    pass

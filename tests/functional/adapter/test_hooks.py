@@ -33,10 +33,7 @@ _ALONE = {"sql": "begin; rollback", "transaction": False}
 _PRE = [with_lake_target(model_hooks.MODEL_PRE_HOOK), _ALONE]
 _POST = [_ALONE, with_lake_target(model_hooks.MODEL_POST_HOOK)]
 
-_NEW_COLUMN = [
-    "alter table {{ this }} add column new_col int",
-    "insert overwrite {{ this }} select a, b, c, 1 from {{ this }}",
-]
+_NEW_COLUMN = ["alter table {{ this }} add column new_col int", "update {{ this }} set new_col = 1"]
 
 
 def _check(project: Any, table: str, state: str, count: int, is_thread: Callable[[str], bool]) -> None:
@@ -145,18 +142,20 @@ class TestPrePostModelHooksOnSeeds(model_hooks.TestPrePostModelHooksOnSeeds):
         return {"seed-paths": ["seeds"], "models": {}, "seeds": {"post-hook": hooks, "quote_columns": False}}
 
 
-class _PlusPrefixed:
-    @pytest.fixture(scope="class")
-    def project_config_update(self) -> dict[str, Any]:
-        return {"seed-paths": ["seeds"], "models": {}, "seeds": {"+post-hook": _NEW_COLUMN, "quote_columns": False}}
+class TestPrePostModelHooksOnSnapshots(model_hooks.TestPrePostModelHooksOnSnapshots):
+    pass
 
 
-class TestPrePostModelHooksOnSeedsPlusPrefixed(_PlusPrefixed, model_hooks.TestPrePostModelHooksOnSeedsPlusPrefixed):
+class TestPrePostSnapshotHooksInConfigKwargs(model_hooks.TestPrePostSnapshotHooksInConfigKwargs):
+    pass
+
+
+class TestPrePostModelHooksOnSeedsPlusPrefixed(model_hooks.TestPrePostModelHooksOnSeedsPlusPrefixed):
     pass
 
 
 class TestPrePostModelHooksOnSeedsPlusPrefixedWhitespace(
-    _PlusPrefixed, model_hooks.TestPrePostModelHooksOnSeedsPlusPrefixedWhitespace
+    model_hooks.TestPrePostModelHooksOnSeedsPlusPrefixedWhitespace
 ):
     pass
 

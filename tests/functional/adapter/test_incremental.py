@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from dbt.tests.adapter.incremental import test_incremental_merge_exclude_columns as merge_exclude_columns
+from dbt.tests.adapter.incremental import test_incremental_microbatch as incremental_microbatch
 from dbt.tests.adapter.incremental import test_incremental_on_schema_change as incremental_on_schema_change
+from dbt.tests.adapter.incremental import test_incremental_predicates as incremental_predicates
 from dbt.tests.adapter.incremental import test_incremental_unique_id as incremental_unique_id
-
-from .dialect import APPEND
-from .not_here import left_out
-
-_UNIQUE_KEY = "incremental.test_incremental_unique_id.BaseIncrementalUniqueKey"
 
 
 class TestIncrementalOnSchemaChange(incremental_on_schema_change.TestIncrementalOnSchemaChange):
-    @pytest.fixture(scope="class")
-    def project_config_update(self) -> dict[str, Any]:
-        return {"models": APPEND}
+    pass
 
 
 class TestIncrementalUniqueKey(incremental_unique_id.TestIncrementalUniqueKey):
@@ -30,10 +26,24 @@ class TestIncrementalUniqueKey(incremental_unique_id.TestIncrementalUniqueKey):
             "add_new_rows.sql": incremental_unique_id.seeds__add_new_rows_sql.replace("'2022", "date'2022"),
         }
 
-    test__bad_unique_key = left_out(f"{_UNIQUE_KEY}.test__bad_unique_key")
-    test__bad_unique_key_list = left_out(f"{_UNIQUE_KEY}.test__bad_unique_key_list")
-    test__duplicated_unary_unique_key_list = left_out(f"{_UNIQUE_KEY}.test__duplicated_unary_unique_key_list")
-    test__one_unique_key = left_out(f"{_UNIQUE_KEY}.test__one_unique_key")
-    test__trinary_unique_key_list = left_out(f"{_UNIQUE_KEY}.test__trinary_unique_key_list")
-    test__trinary_unique_key_list_no_update = left_out(f"{_UNIQUE_KEY}.test__trinary_unique_key_list_no_update")
-    test__unary_unique_key_list = left_out(f"{_UNIQUE_KEY}.test__unary_unique_key_list")
+
+class TestMergeExcludeColumns(merge_exclude_columns.BaseMergeExcludeColumns):
+    pass
+
+
+class TestMicrobatch(incremental_microbatch.BaseMicrobatch):
+    pass
+
+
+class TestIncrementalPredicatesDeleteInsert(incremental_predicates.TestIncrementalPredicatesDeleteInsert):
+    pass
+
+
+class TestPredicatesDeleteInsert(incremental_predicates.TestPredicatesDeleteInsert):
+    pass
+
+
+class TestIncrementalPredicatesMerge(incremental_predicates.BaseIncrementalPredicates):
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"models": {"+incremental_predicates": ["dbt_internal_dest.id != 2"], "+incremental_strategy": "merge"}}

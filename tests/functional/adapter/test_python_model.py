@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from dbt.tests.adapter.python_model import test_python_model as python_model
 from dbt.tests.adapter.python_model import test_spark as spark
-
-from .dialect import APPEND
 
 
 class TestPythonEmpty(python_model.BasePythonEmptyTests):
@@ -16,9 +12,7 @@ class TestPythonEmpty(python_model.BasePythonEmptyTests):
 
 
 class TestPythonIncremental(python_model.BasePythonIncrementalTests):
-    @pytest.fixture(scope="class")
-    def project_config_update(self) -> dict[str, Any]:
-        return {"models": APPEND}
+    pass
 
 
 class TestPythonMetaGet(python_model.BasePythonMetaGetTests):

@@ -143,7 +143,7 @@ class Transaction:
 
     @property
     def is_changed(self) -> bool:
-        return self.staged != Staged(self.base_state)
+        return self.staged.makes_snapshot(self.base_state) or bool(self.staged.options)
 
     def data(self, table: Table) -> TableData:
         return self.staged.data.get(table.id, TableData())

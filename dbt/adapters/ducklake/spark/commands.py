@@ -17,6 +17,7 @@ from ..lake.types import Column, find_path
 from . import statements as st
 from .alterations import alter, set_partition, set_properties, set_sort
 from .defaults import default_of, default_sql
+from .replace import replaced_insert
 from .rows import delete, merge, update
 from .scope import Scope
 from .types import lake_column
@@ -148,16 +149,8 @@ def _insert(scope: Scope, statement: st.Insert) -> int:
     table = scope.table(statement.name)
     if statement.schema_evolution:
         raise UnsupportedError("INSERT WITH SCHEMA EVOLUTION is not there yet; add the columns with ALTER TABLE first")
-    if statement.replace_where is not None:
-        raise UnsupportedError("INSERT ... REPLACE WHERE is not there yet; use INSERT OVERWRITE")
-    if statement.overwrite and statement.partition:
-        raise UnsupportedError("INSERT OVERWRITE ... PARTITION is not there yet; overwrite the whole table")
-    rows = scope.query(statement.full_query)
-    rows = _shaped(rows, table, statement)
-    if statement.overwrite:
-        scope.transaction.truncate(table)
-        scope.transaction.rewrites(table)
-    return scope.write(rows, table)
+    rows = _shaped(scope.query(statement.full_query), table, statement)
+    return replaced_insert(scope, statement, table, rows) if statement.replaces else scope.write(rows, table)
 
 
 def _shaped(rows: DataFrame, table: Table, statement: st.Insert) -> DataFrame:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal as OneOf
 from typing import TypeAlias, TypeVar
 
 from ..lake.types import FLOATS, INTEGER_BITS, PRIMITIVES, Column
 from .tokens import Cursor, Name, StatementError, decode_string, quote
+from .types import query_type
 
 Properties: TypeAlias = tuple[tuple[str, str], ...]
 Transform: TypeAlias = OneOf["identity", "year", "month", "day", "hour", "bucket"]
@@ -107,6 +108,22 @@ def parse_type(text: str, column: str = "") -> Column:
     """The type that a text in Spark's or DuckLake's words says, as a column of that name with id 0."""
     path = (column,) if column else ()
     return _whole(Cursor(text, "column type"), lambda cursor: column_type(cursor, path))
+
+
+def with_new_fields(old: str, new: str) -> str:
+    """The first of two types, in Spark's words, with the fields that only the second one's structs have."""
+    return query_type(_merged(parse_type(old), parse_type(new))).simpleString()
+
+
+def _merged(old: Column, new: Column) -> Column:
+    if not old.children or old.type != new.type:
+        return old
+    if old.type != "struct":
+        pairs = zip(old.children, new.children, strict=True)
+        return replace(old, children=tuple(_merged(one, other) for one, other in pairs))
+    there = {child.name.lower(): child for child in new.children}
+    kept = [_merged(c, there.pop(c.name.lower(), c)) for c in old.children]
+    return replace(old, children=(*kept, *there.values()))
 
 
 def column_type(cursor: Cursor, path: Name) -> Column:

@@ -37,8 +37,19 @@ class Insert:
     overwrite: bool = False
     partition: tuple[PartitionValue, ...] = ()
     replace_where: str | None = None
+    """Rows for which it holds give way."""
+    replace_using: tuple[str, ...] = ()
+    """Columns: rows whose values in them are those of a new row give way, if `replace_where` holds too."""
+    replace_partitions: bool = False
+    """Whether the partitions that the new rows are in give way."""
     schema_evolution: bool = False
     with_clause: str | None = None
+    alias: str | None = None
+    """What a condition of REPLACE calls the table."""
+
+    @property
+    def replaces(self) -> bool:
+        return bool(self.overwrite or self.replace_where or self.replace_using or self.replace_partitions)
 
     @property
     def full_query(self) -> str:
@@ -156,6 +167,7 @@ def parse_insert(cursor: Cursor, with_clause: str | None = None) -> Insert:
         raise cursor.refused(cursor.token.key, "a lake has tables. Write files with Spark's DataFrame writer")
     cursor.take("TABLE")
     name = cursor.subject("a table")
+    alias = cursor.part("an alias") if cursor.take("AS") else None
     partition = _partition_values(cursor) if cursor.take("PARTITION") else ()
     if partition and cursor.at("IF", "NOT", "EXISTS"):
         raise cursor.refused("IF NOT EXISTS", "a lake's partitions are values of rows. Leave it out")
@@ -167,10 +179,19 @@ def parse_insert(cursor: Cursor, with_clause: str | None = None) -> Insert:
         raise cursor.error(
             "a list of columns and BY NAME exclude each other. Keep BY NAME and name the query's columns"
         )
-    replace_where = None
+    replace_where, replace_partitions = None, False
+    replace_using: tuple[str, ...] = ()
     if word == "INTO" and cursor.take("REPLACE"):
-        cursor.expect("WHERE")
-        replace_where = cursor.expression("a condition", *QUERY_WORDS)
+        if cursor.take("USING"):
+            replace_using = cursor.parenthesised(lambda: cursor.part("a column"))
+            if cursor.take("WHERE"):
+                replace_where = cursor.expression("a condition", *QUERY_WORDS)
+        elif cursor.take("PARTITIONS"):
+            replace_partitions = True
+        elif cursor.take("WHERE"):
+            replace_where = cursor.expression("a condition", *QUERY_WORDS)
+        else:
+            raise cursor.unexpected("WHERE, USING or PARTITIONS")
     return Insert(
         name,
         cursor.query(),
@@ -179,8 +200,11 @@ def parse_insert(cursor: Cursor, with_clause: str | None = None) -> Insert:
         word == "OVERWRITE",
         partition,
         replace_where,
+        replace_using,
+        replace_partitions,
         schema_evolution,
         with_clause,
+        alias,
     )
 
 

@@ -35,7 +35,7 @@ _SOURCE_ROW = "_lake_source_row"
 
 
 def delete(scope: Scope, statement: st.Delete) -> int:
-    target = _Target.of(scope, statement.name, statement.alias, statement.with_clause)
+    target = Target.of(scope, statement.name, statement.alias, statement.with_clause)
     if statement.condition is None:
         before = scope.transaction.volume().rows_removed
         scope.transaction.truncate(target.table)
@@ -45,7 +45,7 @@ def delete(scope: Scope, statement: st.Delete) -> int:
 
 
 def update(scope: Scope, statement: st.Update) -> int:
-    target = _Target.of(scope, statement.name, statement.alias, statement.with_clause)
+    target = Target.of(scope, statement.name, statement.alias, statement.with_clause)
     new = _Assigned.of(target, statement.assignments)
     where = "" if statement.condition is None else f"where {statement.condition}"
     rows = target.select([*_PLACE, *target.old_columns(new.kept), *new.values("value")], where).localCheckpoint()
@@ -59,7 +59,7 @@ def merge(scope: Scope, statement: st.Merge) -> int:
 
 
 @dataclass
-class _Target:
+class Target:
     """The table that a statement changes, as its text calls it."""
 
     scope: Scope
@@ -70,7 +70,7 @@ class _Target:
     changing: Changing
 
     @classmethod
-    def of(cls, scope: Scope, name: Sequence[str], alias: str | None, with_clause: str | None) -> _Target:
+    def of(cls, scope: Scope, name: Sequence[str], alias: str | None, with_clause: str | None) -> Target:
         return cls(scope, scope.table(name), st.quote_name(tuple(name)), alias, with_clause, Changing(0))
 
     @property
@@ -98,6 +98,10 @@ class _Target:
         sql = f"{head}{self.text} {rest}"
         places = {sql.index(f" {text}", len(head)) + 1: view for text, view in (given or {}).items()}
         return self.scope.planner.query(sql, self.scope.context, changing=self.changing, given=places)
+
+    def read(self) -> Read | None:
+        """What the rows that were looked at have in common, if that is known."""
+        return None if self.changing.read is None else Read(self.changing.read, self.scope.planner.time_zone)
 
     def old_columns(self, columns: Iterable[Column]) -> list[str]:
         return [f"{self.label}.{quoted(c.name)} as {_old(c)}" for c in columns]
@@ -141,12 +145,12 @@ def _old(column: Column) -> str:
 class _Assigned:
     """The values that a statement gives to columns and fields of a row."""
 
-    target: _Target
+    target: Target
     paths: list[tuple[Column, ...]]
     expressions: list[str]
 
     @classmethod
-    def of(cls, target: _Target, assignments: Sequence[st.Assignment]) -> _Assigned:
+    def of(cls, target: Target, assignments: Sequence[st.Assignment]) -> _Assigned:
         paths = [target.column(a.column, "SET") for a in assignments]
         for index, path in enumerate(paths):
             for other in paths[:index]:
@@ -194,13 +198,14 @@ class _Merge:
             raise UnsupportedError("MERGE WITH SCHEMA EVOLUTION is not there; add the columns with ALTER TABLE first")
         self.scope = scope
         self.statement = statement
-        self.target = _Target.of(scope, statement.name, statement.alias, statement.with_clause)
+        self.target = Target.of(scope, statement.name, statement.alias, statement.with_clause)
         self.matched = [c for c in statement.clauses if c.kind == "matched"]
         self.inserted = [c for c in statement.clauses if c.kind == "not matched"]
         self.missed = [c for c in statement.clauses if c.kind == "not matched by source"]
 
         self.names: list[str] = []
-        self.read: Predicate | None = None
+        self.read: Read | None = None
+        """The rows of the table that may match one of the source, by what is known of them."""
         self.views: list[str] = []
 
     def run(self) -> int:
@@ -219,11 +224,11 @@ class _Merge:
         self.names = [name for name in source.columns if name != _SOURCE_ROW]
         self.target.changing.asked = self._asked(source)
         met = self._met(view)
-        self.read = None if self.missed else self.target.changing.read
+        self.read = None if self.missed else self.target.read()
         self.target.changing.asked = None
         missed = self._missed(view) if self.missed else None
         new_rows = self._new_rows(source, met) if self.inserted else None
-        self.scope.transaction.rewrites(self.target.table, self._read())
+        self.scope.transaction.rewrites(self.target.table, self.read)
         acted = [rows for rows in (met.where(F.col(_CLAUSE).isNotNull()) if self.matched else None, missed) if rows]
         count = 0
         if acted:
@@ -397,10 +402,6 @@ class _Merge:
             f"{count} rows of the source of MERGE match one row of table {self.target.table.name} ({shown});"
             " make the source have one row for each key, or the ON condition stricter"
         )
-
-    def _read(self) -> Read | None:
-        """The rows of the table that were looked at: those with a row of the source, by what is known of it."""
-        return None if self.read is None else Read(self.read, self.scope.planner.time_zone)
 
 
 def _clause_of(clauses: Sequence[st.MergeClause]) -> str:

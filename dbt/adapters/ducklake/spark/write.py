@@ -16,7 +16,15 @@ from pyspark.sql import types as s
 from ..lake.errors import ConstraintError, LakeError, UnsupportedError
 from ..lake.files import NameMap, NameMapEntry, NewDataFile
 from ..lake.options import Options
-from ..lake.partitions import HIVE_NULL, Identity, PartitionSpec, hive_folder, parse_hive_folder, partition_text_sql
+from ..lake.partitions import (
+    HIVE_NULL,
+    Identity,
+    PartitionField,
+    PartitionSpec,
+    hive_folder,
+    parse_hive_folder,
+    partition_text_sql,
+)
 from ..lake.paths import as_folder, new_file_name, new_uuid7, relative_to
 from ..lake.snapshot import Table
 from ..lake.sorting import SortKey
@@ -142,7 +150,7 @@ def _arrange(rows: DataFrame, target: Target) -> tuple[DataFrame, list[str]]:
     keys = []
     for field in spec.fields:
         column = next(c for c in target.table.columns if c.id == field.column_id)
-        text = _key_text(column, spec, field.index)
+        text = _key_text(column, field)
         keys.append(f"{_PART}{field.index}")
         rows = rows.withColumn(keys[-1], F.expr(text))
     # One task a partition, as far as it is not too large for one: few files, each full.
@@ -152,17 +160,20 @@ def _arrange(rows: DataFrame, target: Target) -> tuple[DataFrame, list[str]]:
     return rows, keys
 
 
-def _key_text(column: Column, spec: PartitionSpec, index: int) -> str:
-    """The Spark SQL for a partition value as text; no value is the empty text, which Spark takes for NULL."""
-    field = spec.fields[index]
+def partition_text(column: Column, field: PartitionField) -> str:
+    """The Spark SQL for a row's partition value as the catalog has it."""
     value = quoted(column.name)
     if column.type == "time":
         moment = f"cast(concat('1970-01-01 ', cast({value} as string)) as timestamp_ntz)"
         value = f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {moment})"
     if isinstance(field.transform, Identity):
-        text = partition_text_sql(value, column.type)
-    else:
-        text = f"cast({field.transform.spark_sql(value, column.type)} as string)"
+        return partition_text_sql(value, column.type)
+    return f"cast({field.transform.spark_sql(value, column.type)} as string)"
+
+
+def _key_text(column: Column, field: PartitionField) -> str:
+    """The same, as Spark makes a folder's name of it and takes neither '' nor its own word for NULL."""
+    text = partition_text(column, field)
     if column.type not in ("varchar", "json", "blob") or not isinstance(field.transform, Identity):
         return text
     mark, null = string_literal(_EMPTY), string_literal(HIVE_NULL)
