@@ -12,9 +12,9 @@ import pytest
 from dbt.adapters.ducklake.lake import evolution
 from dbt.adapters.ducklake.lake import tables as t
 from dbt.adapters.ducklake.lake.catalog import Commit, Retry
-from dbt.adapters.ducklake.lake.conflicts import Intent, check, parse_changes
+from dbt.adapters.ducklake.lake.conflicts import Changes, Intent, check, parse_changes
 from dbt.adapters.ducklake.lake.errors import ConflictError
-from dbt.adapters.ducklake.lake.snapshot import quoted
+from dbt.adapters.ducklake.lake.snapshot import MacroImpl, quoted
 from dbt.adapters.ducklake.lake.transaction import Transaction
 
 from ..conftest import LakeAddress
@@ -94,9 +94,25 @@ def insert_elsewhere(tx: Transaction) -> None:
     tx.append(tx.state.table("s", "other"), [paper_file("elsewhere.parquet", 2)])
 
 
+def create_macro(tx: Transaction) -> None:
+    tx.create_macro(tx.state.schema("s"), "NEW", (MacroImpl("duckdb", "1", "scalar"),))
+
+
+def drop_macro(tx: Transaction) -> None:
+    macro = tx.state.find_macro("s", "m")
+    assert macro is not None
+    tx.drop_macro(macro)
+
+
+def replace_macro(tx: Transaction) -> None:
+    drop_macro(tx)
+    tx.create_macro(tx.state.schema("s"), "m", (MacroImpl("duckdb", "2", "scalar"),))
+
+
 CHANGES = [
     *(insert, delete, merge, replace, alter, rename, drop, comment),
     *(create_table, create_view, create_schema, drop_schema, alter_view, drop_view, insert_elsewhere),
+    *(create_macro, drop_macro, replace_macro),
 ]
 
 # What must not pass what another did; everything else does.
@@ -112,10 +128,16 @@ CONFLICTS: dict[Callable[[Transaction], None], set[Callable[[Transaction], None]
     create_table: {create_table, create_view, drop_schema},
     create_view: {create_table, create_view, drop_schema},
     create_schema: {create_schema},
-    drop_schema: {create_table, create_view, drop_schema, drop_view},
+    drop_schema: {
+        *(create_table, create_view, drop_schema, drop_view),
+        *(create_macro, drop_macro, replace_macro),
+    },
     alter_view: {alter_view, drop_view, drop_schema},
     drop_view: {drop_view, drop_schema},
     insert_elsewhere: {drop_schema},
+    create_macro: {create_macro, drop_schema},
+    drop_macro: {drop_macro, replace_macro, drop_schema},
+    replace_macro: {drop_macro, replace_macro, drop_schema},
 }
 
 NAMES: dict[Callable[[Transaction], None], list[str]] = {
@@ -123,10 +145,13 @@ NAMES: dict[Callable[[Transaction], None], list[str]] = {
     create_table: ["s.new"],
     create_view: ["s.new"],
     create_schema: ["schema fresh"],
-    drop_schema: ["schema s", "s.v"],
+    drop_schema: ["schema s", "s.v", "macro m"],
     alter_view: ["s.v"],
     drop_view: ["s.v"],
     insert_elsewhere: ["s.other"],
+    create_macro: ["macro s.new"],
+    drop_macro: ["macro m"],
+    replace_macro: ["macro m", "macro s.m"],
 }
 
 
@@ -143,6 +168,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lake]:
         tx.create_table(tx.state.schema("main"), "t", columns(id="int64"))
         tx.create_table(schema, "other", columns(id="int64"))
         tx.create_view(schema, "v", "select 1 as a", "duckdb")
+        tx.create_macro(schema, "m", (MacroImpl("duckdb", "1", "scalar"),))
     with original.transaction() as tx:
         tx.append(tx.state.table("main", "t"), [paper_file("first.parquet", 3)])
     numbers = itertools.count()
@@ -231,9 +257,10 @@ def test_any_name_comes_back_from_changes_made(name: str) -> None:
 
 
 def test_macros_and_kinds_of_a_later_version_are_no_changes_of_tables() -> None:
-    assert parse_changes(
-        'created_scalar_macro:"main"."m",dropped_table_macro:3,something_new:"a,b":4'
-    ) == parse_changes("")
+    changes = parse_changes('created_scalar_macro:"Main"."m",dropped_table_macro:3,something_new:"a,b":4')
+    assert changes == Changes(
+        created_macros=frozenset({("scalar", "main", "m")}), dropped_macros=frozenset({("table", 3)})
+    )
 
 
 @every_reference_catalog

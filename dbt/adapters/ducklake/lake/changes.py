@@ -132,10 +132,17 @@ def intent(staged: Staged, base: LakeState) -> Intent:
         if data.inlined:
             tables.add(("inlined", table_id))
     schemas = list(_pairs(base.schemas, state.schemas))
+    macros = list(_pairs(base.macros, state.macros))
     return Intent(
         created_schemas=frozenset(new.name.lower() for old, new in schemas if old is None),
         dropped_schemas={old.id: old.name for old, new in schemas if new is None},
         created=created,
+        created_macros={
+            (new.kind, state.schemas[new.schema_id].name.lower(), new.name.lower()): new.schema_id
+            for old, new in macros
+            if old is None
+        },
+        dropped_macros={(old.kind, old.id): old.name for old, new in macros if new is None},
         tables=frozenset(tables),
         rewritten=frozenset(table_id for table_id, read in staged.rewritten.items() if read is None),
         names=names,

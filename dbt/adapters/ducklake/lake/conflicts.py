@@ -45,6 +45,9 @@ class Changes:
     """Schema and name of tables and views that were created, or renamed to that name."""
     tables: frozenset[tuple[str, int]] = frozenset()
     """A kind of change ("inserted", "deleted", ...) and the id of the table or view it was done to."""
+    created_macros: frozenset[tuple[str, str, str]] = frozenset()
+    """Kind, schema and name of each."""
+    dropped_macros: frozenset[tuple[str, int]] = frozenset()
 
 
 def parse_changes(text: str) -> Changes:
@@ -53,6 +56,8 @@ def parse_changes(text: str) -> Changes:
     dropped_schemas: set[int] = set()
     created: set[tuple[str, str]] = set()
     tables: set[tuple[str, int]] = set()
+    created_macros: set[tuple[str, str, str]] = set()
+    dropped_macros: set[tuple[str, int]] = set()
     for entry in _entries(text):
         kind, _, value = entry.partition(":")
         if kind == "created_schema":
@@ -64,7 +69,19 @@ def parse_changes(text: str) -> Changes:
             created.add((schema.lower(), name.lower()))
         elif kind in TABLE_CHANGES:
             tables.add((TABLE_CHANGES[kind], int(value)))
-    return Changes(frozenset(created_schemas), frozenset(dropped_schemas), frozenset(created), frozenset(tables))
+        elif kind in ("created_scalar_macro", "created_table_macro"):
+            schema, name = parse_quoted_list(value, ".")
+            created_macros.add((kind.split("_")[1], schema.lower(), name.lower()))
+        elif kind in ("dropped_scalar_macro", "dropped_table_macro"):
+            dropped_macros.add((kind.split("_")[1], int(value)))
+    return Changes(
+        frozenset(created_schemas),
+        frozenset(dropped_schemas),
+        frozenset(created),
+        frozenset(tables),
+        frozenset(created_macros),
+        frozenset(dropped_macros),
+    )
 
 
 def _entries(text: str) -> Iterator[str]:
@@ -87,6 +104,10 @@ class Intent:
     dropped_schemas: dict[int, str] = field(default_factory=dict)
     created: dict[tuple[str, str], int] = field(default_factory=dict)
     """Schema and name of each new table or view, and the id of the schema."""
+    created_macros: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """Kind, schema and name of each new macro, and the id of the schema."""
+    dropped_macros: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Kind and id of each macro that goes, and its name."""
     tables: frozenset[tuple[str, int]] = frozenset()
     rewritten: frozenset[int] = frozenset()
     """Tables of which any row may have been read to decide what to write."""
@@ -130,11 +151,21 @@ def _collisions(mine: Intent, theirs: Changes) -> Iterator[tuple[str, str]]:
             yield f"drops schema {name}", "dropped it"
         if any(schema == name.lower() for schema, _ in theirs.created):
             yield f"drops schema {name}", "created a table or view in it"
+        if any(schema == name.lower() for _, schema, _ in theirs.created_macros):
+            yield f"drops schema {name}", "created a macro in it"
     for (schema, name), schema_id in mine.created.items():
         if (schema, name) in theirs.created:
             yield f"creates {schema}.{name}", "created it"
         if schema_id in theirs.dropped_schemas:
             yield f"creates {schema}.{name}", "dropped the schema"
+    for (kind, schema, name), schema_id in mine.created_macros.items():
+        if (kind, schema, name) in theirs.created_macros:
+            yield f"creates macro {schema}.{name}", "created it"
+        if schema_id in theirs.dropped_schemas:
+            yield f"creates macro {schema}.{name}", "dropped the schema"
+    for macro, name in mine.dropped_macros.items():
+        if macro in theirs.dropped_macros:
+            yield f"drops or replaces macro {name}", "did so"
     theirs_by_table: dict[int, set[str]] = {}
     for kind, table_id in theirs.tables:
         theirs_by_table.setdefault(table_id, set()).add(kind)

@@ -115,6 +115,10 @@ def changes_map(text: str) -> dict[str, list[str]]:
         result["schemas_dropped"] = [str(i) for i in sorted(changes.dropped_schemas)]
     if changes.created:
         result["tables_created"] = [f"{schema}.{name}" for schema, name in sorted(changes.created)]
+    for kind, schema, name in sorted(changes.created_macros):
+        result.setdefault(f"{kind}_macros_created", []).append(f"{schema}.{name}")
+    for kind, macro_id in sorted(changes.dropped_macros):
+        result.setdefault(f"{kind}_macros_dropped", []).append(str(macro_id))
     for kind in ("inserted", "deleted", "altered", "dropped", "compacted", "flushed"):
         ids = sorted(i for k, i in changes.tables if k == kind)
         if ids:
