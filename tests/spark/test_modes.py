@@ -26,19 +26,22 @@ with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings) 
     lake.execute("create table t (a int not null, s string, l array<string>) partitioned by (s)")
     lake.execute("insert into t select id, concat('k', id % 2), array('q', null) from range(100)")
     lake.execute("create view v as select a, l from t where a >= 90")
+    lake.execute("create function main.next(x int default 0) returns int return x + (select max(a) from main.t)")
     with lake.transaction(message="two"):
         lake.execute("insert into t values (100, null, null)")
         lake.execute("create or replace table u as select count(*) as n, min(rowid) as r from t")
     lake.execute("create or replace temp view tv as select * from v version as of 3")
+    lake.execute("create or replace temp view fv as select main.next() as n")
     print(lake.sql("select n, r from u").toArrow().to_pylist())
     print(lake.sql("select count(*) as n, sum(size(l)) as l from v").toArrow().to_pylist())
-    later = lake.sql("select count(*) as n from t where s = 'k1'")
+    later = lake.sql("select count(*) as n from t where s = 'k1' and a < main.next(1)")
     for _ in range(3):
         lake.sql("select 1 from t limit 1").toArrow()
     print(later.toArrow().to_pylist(), lake.sql("select count(*) as n from ducklake_snapshots()").toArrow().to_pylist())
+    print(lake.sql("select n, main.next(n) from fv").toArrow().to_pylist())
 """
 
-EXPECTED = ["[{'n': 101, 'r': 0}]", "[{'n': 11, 'l': 20}]", "[{'n': 50}] [{'n': 5}]"]
+EXPECTED = ["[{'n': 101, 'r': 0}]", "[{'n': 11, 'l': 20}]", "[{'n': 50}] [{'n': 6}]", "[{'n': 100, 'next(n)': 200}]"]
 
 
 def work(folder: Path, how: str) -> list[str]:

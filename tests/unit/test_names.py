@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dbt.adapters.ducklake.spark.names import (
     FunctionRef,
     Names,
+    Ref,
     RelationRef,
     TimeTravel,
     find_names,
@@ -234,6 +235,34 @@ def test_a_table_function_is_replaced_with_all_its_arguments() -> None:
     assert rewrite(sql, names, views) == "select * from v1 where x in (select y from v2 AS `b`)"
 
 
+# Functions of a lake
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select f(1), t.a, abs(b.c) from t", []),
+        ("select s.f(1)", ["s.f"]),
+        ("select `a b`.`c``d` (x) from t where lake.s.g(t.a, s.h(1)) > 0", ["a b.c`d", "lake.s.g", "s.h"]),
+        ("select x from s.rows(s.f(1)) where x in (select s.g(y) from u)", ["s.f", "s.g"]),
+        ("select * from t join u on s.f(t.a) = u.a order by s.g(b)", ["s.f", "s.g"]),
+        ("insert into s.t (a, b) select s.f(1), 's.g(1)' -- s.h(1)", ["s.f"]),
+        ("create table s.t as with a (b) as (select s.f(1)) select * from a", ["s.f"]),
+        ("x + s.f(x) * (select max(a) from t)", ["s.f"]),
+        ("(x int default s.f(1), y decimal(1,0)) returns struct<a: int>", ["s.f"]),
+    ],
+)
+def test_calls_with_a_dotted_name_are_found(sql: str, expected: list[str]) -> None:
+    assert [".".join(call.parts) for call in find_names(sql).calls] == expected
+
+
+def test_a_call_keeps_its_arguments_under_another_name() -> None:
+    sql = "select s . f (s.f(t.a), y => 1)from`t`"
+    names = find_names(sql)
+    views: dict[Ref, str] = dict.fromkeys(names.calls, "g") | dict.fromkeys(names.relations, "v1")
+    assert rewrite(sql, names, views) == "select g (g(t.a), y => 1)from v1 AS `t`"
+
+
 # Other names in their place
 
 
@@ -386,7 +415,7 @@ def test_any_words_give_an_answer(words: list[str]) -> None:
     assert rewrite(sql, names, {}) == sql
     for ref in names.relations:
         assert ref.start < ref.name_end <= ref.end <= len(sql)
-    rewrite(sql, names, dict.fromkeys((*names.relations, *names.functions), "v"))
+    rewrite(sql, names, dict.fromkeys((*names.relations, *names.functions, *names.calls), "v"))
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,10 @@ from dbt.adapters.ducklake.spark.errors import message_of
             " stacktrace:",
             "No space left on device",
         ),
+        (
+            "[WRONG_NUM_ARGS] The `_lake_function_my_twice_ad8c0279d9dea685` requires 1 parameters. SQLSTATE: 42605",
+            "[WRONG_NUM_ARGS] The `my_twice` requires 1 parameters. SQLSTATE: 42605",
+        ),
         ("", "ValueError"),
     ],
 )

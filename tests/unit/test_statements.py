@@ -21,6 +21,7 @@ from dbt.adapters.ducklake.spark.statements import (
     ColumnDefinition,
     CommentOn,
     Commit,
+    CreateFunction,
     CreateSchema,
     CreateTable,
     CreateTableLike,
@@ -32,8 +33,10 @@ from dbt.adapters.ducklake.spark.statements import (
     Drop,
     DropColumn,
     DropDefault,
+    DropFunction,
     DropNotNull,
     DropSchema,
+    FunctionParameter,
     Insert,
     Literal,
     Merge,
@@ -166,6 +169,8 @@ def test_what_is_no_command_is_a_query(sql, asked):
         Passthrough("create or replace temporary function f as 'x.Y'"),
     ),
     ("drop temporary function f", Passthrough("drop temporary function f")),
+    ("create function s.f as 'x.Y' using jar 'y'", Passthrough("create function s.f as 'x.Y' using jar 'y'")),
+    ("create function s.f(x int) as 'x'", Passthrough("create function s.f(x int) as 'x'")),
     (
         "create temp view v using csv options (path 'x')",
         Passthrough("create temp view v using csv options (path 'x')"),
@@ -187,6 +192,44 @@ def test_a_temporary_view_says_where_its_query_starts(sql):
     assert isinstance(view, CreateTempView)
     assert view.text.startswith("create")
     assert view.text[view.query_start :] == "select * from main.t"
+
+
+# Functions
+
+
+@says(
+    (
+        "create function s.f(a int) returns varchar(9) return upper(a); ",
+        CreateFunction(
+            ("s", "f"),
+            (FunctionParameter("a", A, None),),
+            Column(0, "f", "varchar"),
+            "(a int) returns varchar(9)",
+            "upper(a)",
+        ),
+    ),
+    (
+        "create or replace function lake.s.`f g`() return /* why */ select 1 as `return`",
+        CreateFunction(("lake", "s", "f g"), (), None, "()", "select 1 as `return`", or_replace=True),
+    ),
+    (
+        "create function if not exists f (a int default coalesce(1, 2) comment 'the, first', b string)\n"
+        "comment 'return it' not deterministic RETURN a",
+        CreateFunction(
+            ("f",),
+            (FunctionParameter("a", A, "coalesce(1, 2)"), FunctionParameter("b", B, None)),
+            None,
+            "(a int default coalesce(1, 2) comment 'the, first', b string)\ncomment 'return it' not deterministic",
+            "a",
+            "return it",
+            if_not_exists=True,
+        ),
+    ),
+    ("drop function if exists s.f;", DropFunction(("s", "f"), True)),
+    ("drop function f", DropFunction(("f",))),
+)
+def test_a_function_keeps_its_words_as_text(sql, asked):
+    assert parse(sql) == asked
 
 
 # Schemas, tables, views
@@ -788,6 +831,12 @@ def test_a_partition_key_that_is_none_is_explained(text, message):
     ("create temporary table t (a int)", "TEMPORARY at"),
     ("create external table t (a int)", "EXTERNAL at"),
     ("create materialized view v as select 1", "expected SCHEMA, TABLE, VIEW"),
+    ("create or replace function if not exists f() return 1", "CREATE FUNCTION f: OR REPLACE and IF NOT EXISTS"),
+    ("create function f(a) return 1", "column a"),
+    ("create function f(a int not null) return 1", "CREATE FUNCTION f: expected ), found not"),
+    ("create function f() returns table (a int) return select 1", "RETURNS TABLE at 1:29 is not supported"),
+    ("create function f() returns int return", "expected a body, found the end"),
+    ("drop function s.f(int)", "DROP FUNCTION s.f: expected the end of the statement"),
     ("alter schema s set dbproperties (a = 'b')", "ALTER SCHEMA at"),
     ("alter table t add partition (a = 1)", "ALTER TABLE t: ADD PARTITION at 1:19 is not supported"),
     ("alter table t add if not exists partition (a = 1)", "ADD PARTITION"),

@@ -18,6 +18,7 @@ from . import statements as st
 from .alterations import alter, set_partition, set_properties, set_sort
 from .defaults import default_of, default_sql
 from .replace import replaced_insert
+from .routines import duckdb_body, macro_impl, spark_words, tags_of, value_query, with_type
 from .rows import delete, merge, update
 from .scope import Scope
 from .types import lake_column
@@ -139,6 +140,41 @@ def _create_view(scope: Scope, statement: st.CreateView) -> int:
     if statement.comment is not None:
         tags["comment"] = statement.comment
     scope.put_view(found, schema, name, statement.query, tuple(c.name for c in statement.columns), tags)
+    return 0
+
+
+# -- functions
+
+
+def _create_function(scope: Scope, statement: st.CreateFunction) -> int:
+    schema, name = scope.place(statement.name)
+    found = scope.state.find_macro(schema.name, name)
+    if found is not None and statement.if_not_exists:
+        return 0
+    if found is not None and not statement.or_replace:
+        raise AlreadyExistsError(
+            f"{schema.name}.{name} already exists; use CREATE OR REPLACE FUNCTION, or IF NOT EXISTS"
+        )
+    tags = tags_of(statement)
+    if found is not None and dict(found.tags) == tags:
+        return 0
+    if found is not None:
+        scope.transaction.drop_macro(found)
+    words = spark_words(tags, statement.name)
+    scope.planner.check(name, words, scope.context.within(scope.lake, schema.name))
+    body = duckdb_body(statement)
+    if body is not None:
+        body = with_type(body, statement, scope.query(value_query(statement)).schema[0].dataType)
+    scope.transaction.create_macro(schema, name, (macro_impl(statement, body),), tags)
+    return 0
+
+
+def _drop_function(scope: Scope, statement: st.DropFunction) -> int:
+    found = scope.context.find_macro(statement.name)
+    if found is not None and found[0] is scope.lake:
+        scope.transaction.drop_macro(found[2])
+    elif not statement.if_exists:
+        raise NotFoundError(f"there is no function {'.'.join(statement.name)}")
     return 0
 
 
@@ -293,6 +329,8 @@ COMMANDS: Mapping[type, Callable[[Scope, Any], int]] = {
     st.CreateTableLike: _create_table_like,
     st.CreateView: _create_view,
     st.Drop: _drop,
+    st.CreateFunction: _create_function,
+    st.DropFunction: _drop_function,
     st.Truncate: _truncate,
     st.Insert: _insert,
     st.Delete: delete,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from ..lake.types import Column
 from .definitions import (
     ColumnDefinition,
     PartitionKey,
     Properties,
     SortKey,
     column_definitions,
+    column_type,
     partition_keys,
     properties,
     sort_keys,
@@ -96,6 +98,33 @@ class CreateView:
 
 
 @dataclass(frozen=True)
+class FunctionParameter:
+    name: str
+    column: Column
+    default: str | None
+
+
+@dataclass(frozen=True)
+class CreateFunction:
+    """CREATE FUNCTION with a body in SQL; `signature` is all between the name and RETURN, as it was written."""
+
+    name: Name
+    parameters: tuple[FunctionParameter, ...]
+    returns: Column | None
+    signature: str
+    body: str
+    comment: str | None = None
+    or_replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropFunction:
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
 class Drop:
     kind: RelationKind
     name: Name
@@ -111,7 +140,9 @@ class CommentOn:
     comment: str | None
 
 
-CreateStatement: TypeAlias = CreateSchema | CreateTable | CreateTableLike | CreateView | CreateTempView | Passthrough
+CreateStatement: TypeAlias = (
+    CreateSchema | CreateTable | CreateTableLike | CreateView | CreateTempView | CreateFunction | Passthrough
+)
 
 
 def parse_create(cursor: Cursor) -> CreateStatement:
@@ -128,7 +159,9 @@ def parse_create(cursor: Cursor) -> CreateStatement:
     if temporary and cursor.at("VIEW"):
         return _create_temp_view(cursor)
     if cursor.at("FUNCTION"):
-        return Passthrough(_whole_text(cursor))
+        # What is for the session, and what is written in Java, is Spark's own.
+        function = None if temporary else _create_function(cursor, or_replace)
+        return function or Passthrough(_whole_text(cursor))
     if temporary or cursor.at("EXTERNAL"):
         raise cursor.refused(
             temporary or "EXTERNAL",
@@ -142,10 +175,56 @@ def parse_replace(cursor: Cursor) -> CreateStatement:
     return _create_table(cursor, or_replace=True, must_exist=True)
 
 
-def parse_drop(cursor: Cursor) -> DropSchema | Drop | Passthrough:
+def _create_function(cursor: Cursor, or_replace: bool) -> CreateFunction | None:
+    """A function whose body is SQL; None of any other, and of one for the session."""
+    cursor.begin("FUNCTION")
+    if_not_exists = cursor.take("IF", "NOT", "EXISTS")
+    name = cursor.subject("a function")
+    if not cursor.at("("):
+        return None
+    if or_replace and if_not_exists:
+        raise cursor.error("OR REPLACE and IF NOT EXISTS exclude each other. Keep one of them")
+    first = cursor.index
+    cursor.expect("(")
+    parameters = () if cursor.at(")") else cursor.listed(lambda: _function_parameter(cursor))
+    cursor.expect(")")
+    returns = comment = None
+    while not cursor.at("RETURN"):
+        if cursor.at_end():
+            return None
+        if cursor.take("RETURNS"):
+            if cursor.at("TABLE"):
+                raise cursor.refused("RETURNS TABLE", "a lake keeps functions that give one value. Write a view")
+            returns = column_type(cursor, name)
+        elif cursor.take("COMMENT"):
+            comment = cursor.string("a comment")
+        else:  # a word about the function for Spark, such as DETERMINISTIC
+            cursor.index += 1
+    signature = cursor.text_since(first)
+    cursor.expect("RETURN")
+    body = cursor.rest("a body")
+    return CreateFunction(name, parameters, returns, signature, body, comment, or_replace, if_not_exists)
+
+
+def _function_parameter(cursor: Cursor) -> FunctionParameter:
+    name = cursor.part("a parameter")
+    column = column_type(cursor, (name,))
+    default = cursor.expression("a default", "COMMENT") if cursor.take("DEFAULT") else None
+    if cursor.take("COMMENT"):
+        cursor.string("a comment")
+    return FunctionParameter(name, column, default)
+
+
+def parse_drop(cursor: Cursor) -> DropSchema | Drop | DropFunction | Passthrough:
     cursor.begin("DROP")
-    if cursor.at_any("FUNCTION", "TEMPORARY", "TEMP"):
+    if cursor.at_any("TEMPORARY", "TEMP"):
         return Passthrough(_whole_text(cursor))
+    if cursor.at("FUNCTION"):
+        cursor.begin("FUNCTION")
+        if_exists = cursor.take("IF", "EXISTS")
+        name = cursor.subject("a function")
+        cursor.finish()
+        return DropFunction(name, if_exists)
     kind = cursor.token.key
     if kind not in ("TABLE", "VIEW", *SCHEMA_WORDS):
         raise cursor.unexpected("SCHEMA, TABLE or VIEW")

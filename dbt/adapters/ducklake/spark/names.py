@@ -56,7 +56,16 @@ class FunctionRef:
     alias: str | None
 
 
-Ref: TypeAlias = RelationRef | FunctionRef
+@dataclass(frozen=True)
+class CallRef:
+    """A call of a function with a dotted name: `text[start:end]` is the name alone."""
+
+    parts: tuple[str, ...]
+    start: int
+    end: int
+
+
+Ref: TypeAlias = RelationRef | FunctionRef | CallRef
 
 
 @dataclass(frozen=True)
@@ -94,6 +103,7 @@ class Names:
 
     relations: tuple[RelationRef, ...]
     functions: tuple[FunctionRef, ...]
+    calls: tuple[CallRef, ...]
     scopes: tuple[Scope, ...]
     columns: tuple[QualifiedColumn, ...]
     query_at: int | None
@@ -389,6 +399,7 @@ class _Reader:
         self.blocks: list[_Block] = []
         self.relations: list[RelationRef] = []
         self.functions: list[FunctionRef] = []
+        self.calls: list[CallRef] = []
         self.columns: list[QualifiedColumn] = []
         self.regions: deque[_Region] = deque()
 
@@ -409,6 +420,7 @@ class _Reader:
         return Names(
             tuple(sorted(self.relations, key=by_start)),
             tuple(sorted(self.functions, key=by_start)),
+            tuple(sorted(self.calls, key=by_start)),
             scopes,
             tuple(self.columns),
             query_at,
@@ -643,11 +655,14 @@ class _Reader:
         return self._is_identifier(self.inner[i]) and not self._starts_query(self.inner[i])
 
     def _column(self, i: int, block: _Block) -> int:
-        """Notes the dotted name at `i`, unless it calls a function, and gives the place behind it."""
+        """Notes the dotted name at `i`, and gives the place behind it."""
         places = self._dotted(i)
         after = places[-1] + 1
         star = self.tokens[after].text == "." and self.tokens[after + 1].text == "*"
-        if star or (len(places) > 1 and self.tokens[after].text != "("):
+        if len(places) > 1 and self.tokens[after].text == "(":
+            called = tuple(self._identifier(place) for place in places)
+            self.calls.append(CallRef(called, self.tokens[i].start, self.tokens[places[-1]].end))
+        elif star or len(places) > 1:
             self.columns.append(
                 QualifiedColumn(
                     tuple(self._identifier(place) for place in places),

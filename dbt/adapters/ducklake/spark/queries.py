@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,13 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 from ..lake.catalog import SnapshotInfo
 from ..lake.errors import LakeError, NotFoundError, UnsupportedError
 from ..lake.predicates import And, Predicate
-from ..lake.snapshot import LakeState, Table, View
+from ..lake.snapshot import LakeState, Macro, Table, View
 from ..lake.tables import parse_instant
 from ..lake.transaction import Transaction
 from . import functions, information_schema
 from .lakes import Lake, never_there
-from .names import FunctionRef, Ref, RelationRef, TimeTravel, find_names, rewrite
+from .names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel, find_names, rewrite
 from .predicates import predicates_of
+from .routines import spark_words, temporary_function
 from .scan import VIRTUAL_COLUMNS, TableScan, dataframe
 from .views import spark_sql
 
@@ -69,6 +71,36 @@ class Context:
             return self.lakes[parts[0].lower()], parts[1], parts[2]
         return None
 
+    def find_macro(self, parts: Sequence[str]) -> tuple[Lake, str, Macro] | None:
+        """The lake, the schema and the macro that a dotted name stands for, if there is one."""
+        place = self.find(parts)
+        if place is None:
+            return None
+        lake, schema, name = place
+        macro = self.transactions(lake.name).state.find_macro(schema, name)
+        return None if macro is None else (lake, schema, macro)
+
+    def within(self, lake: Lake, schema: str) -> Context:
+        """The same, where unqualified names are those of that schema: what a view's query and a function's body see."""
+        return replace(self, lake=lake.name.lower(), schema=schema)
+
+
+@dataclass
+class _Made:
+    """What Spark was given names for, for the sake of one query."""
+
+    views: list[str] = field(default_factory=list)
+    functions: dict[tuple[str, Macro], str] = field(default_factory=dict)
+    """The function of Spark's for each macro of a lake."""
+    passing: list[str] = field(default_factory=list)
+    """Those functions that read what these views are, and are gone with them."""
+
+    def shown(self, column: str) -> str:
+        """A column's name as the query's author knows it: `twice(id)`."""
+        for (_, macro), short in self.functions.items():
+            column = column.replace(short, macro.name)
+        return column
+
 
 @dataclass
 class Changing:
@@ -89,7 +121,9 @@ class Planner:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: list[str] = []
+        self._kept: list[_Made] = []
+        self._functions: set[str] = set()
+        """Functions that Spark was given for good: the name of each tells its words."""
 
     @property
     def spark(self) -> SparkSession:
@@ -108,8 +142,15 @@ class Planner:
 
         `given` names a temporary view for the relations whose names begin at some places of the text.
         """
-        rows, _ = self._plan(sql, context, 0, keep_views, changing, given)
-        return rows
+        return self._plan(sql, context, 0, keep_views, changing, given)
+
+    def check(self, name: str, words: tuple[str, str], context: Context) -> None:
+        """Raises if Spark can not make a function of these words in the context's schema."""
+        made = _Made()
+        try:
+            self._function(name, words, context, 0, made)
+        finally:
+            self._release(made)
 
     def _plan(
         self,
@@ -119,11 +160,43 @@ class Planner:
         keep_views: bool,
         changing: Changing | None = None,
         given: Mapping[int, str] | None = None,
-    ) -> tuple[DataFrame, str]:
+    ) -> DataFrame:
+        made = _Made()
+        try:
+            rows = self.spark.sql(self._text(sql, context, depth, made, changing, given or {}))
+            if made.functions:
+                names = [made.shown(column) for column in rows.columns]
+                rows = rows if names == rows.columns else rows.toDF(*names)
+            return rows
+        finally:
+            # A DataFrame of classic Spark has its plan; one of Connect looks its names up each time.
+            if not keep_views and not self._engine.is_connect():
+                self._release(made)
+            elif not keep_views:
+                self._kept.append(made)
+                while len(self._kept) > 500:
+                    self._release(self._kept.pop(0))
+
+    def _release(self, made: _Made) -> None:
+        for function in made.passing:
+            self.spark.sql(f"drop temporary function if exists {function}")
+        for view in made.views:
+            self.spark.catalog.dropTempView(view)
+
+    def _text(
+        self,
+        sql: str,
+        context: Context,
+        depth: int,
+        made: _Made,
+        changing: Changing | None = None,
+        given: Mapping[int, str] = MappingProxyType({}),
+    ) -> str:
+        """The text with what is a lake's under names of Spark's."""
         if depth > _MAX_DEPTH:
-            raise LakeError("a view reads itself, by way of others; drop or replace one of them")
+            raise LakeError("a view or a function uses itself, by way of others; drop or replace one of them")
         names = find_names(sql)
-        ready: dict[Ref, str] = {ref: given[ref.start] for ref in names.relations if given and ref.start in given}
+        ready: dict[Ref, str] = {ref: given[ref.start] for ref in names.relations if ref.start in given}
         found = {ref: f for ref in names.relations if ref not in ready and (f := self._find(ref, context))}
         asked = predicates_of(sql, lambda ref: _columns(found.get(ref)), names) if found else {}
         virtual = _asks_for_virtual(sql)
@@ -131,33 +204,33 @@ class Planner:
         for ref, target in found.items():
             context.saw(target)
             changed = changing if changing and changing.start == ref.start else None
-            views[ref] = self.register(self._rows(target, asked.get(ref), virtual, context, depth, changed))
-        full = {ref: (f.lake.name, f.schema, f.relation.name) for ref, f in found.items()}
+            rows = self._rows(target, asked.get(ref), virtual, context, depth, changed)
+            views[ref] = self._register(rows, made)
+        full: dict[RelationRef, tuple[str, ...]] = {
+            ref: (f.lake.name, f.schema, f.relation.name) for ref, f in found.items()
+        }
+        full |= {ref: _full_name(ref, context) for ref in names.relations if ref in ready}
         for ref in names.relations:
             told = None if ref in found or ref in ready else information_schema.find(ref.parts, context)
             if told is not None:
                 full[ref], rows = told
-                views[ref] = self.register(self.local(rows))
+                views[ref] = self._register(self.local(rows), made)
         for function in names.functions:
-            table = self._function(function, context)
+            table = self._table_function(function, context)
             if table is not None:
-                views[function] = self.register(table)
-        text = sql
-        if views or ready:
-            text = rewrite(sql, names, {**views, **ready}, full)
-        try:
-            return self.spark.sql(text), text
-        finally:
-            # A DataFrame of classic Spark has its plan; one of Connect looks its names up each time.
-            if not keep_views and not self._engine.is_connect():
-                for view in views.values():
-                    self.spark.catalog.dropTempView(view)
-            elif not keep_views:
-                self._kept += views.values()
-                while len(self._kept) > 500:
-                    self.spark.catalog.dropTempView(self._kept.pop(0))
+                views[function] = self._register(table, made)
+        for call in names.calls:
+            kept = context.find_macro(call.parts)
+            if kept is not None:
+                views[call] = self._call(*kept, call, context, depth, made)
+        return rewrite(sql, names, {**views, **ready}, full) if views or ready else sql
+
+    def _register(self, rows: DataFrame, made: _Made) -> str:
+        made.views.append(self.register(rows))
+        return made.views[-1]
 
     def register(self, rows: DataFrame) -> str:
+        """A temporary view of rows, which who asked for it drops."""
         view = f"_lake_{next(_view_numbers)}"
         rows.createOrReplaceTempView(view)
         return view
@@ -245,21 +318,56 @@ class Planner:
                 transactions(found.lake.name).options,
             )
             transactions = lambda name: past if name == found.lake.name else context.transactions(name)  # noqa: E731
-        inside = Context(context.lakes, transactions, found.lake.name, found.schema, context.saw)
-        rows, _ = self._plan(sql, inside, depth + 1, False)
+        inside = replace(context, transactions=transactions).within(found.lake, found.schema)
+        rows = self._plan(sql, inside, depth + 1, False)
         if view.column_aliases:
             if len(view.column_aliases) > len(rows.columns):
                 raise UnsupportedError(f"view {found.schema}.{view.name} names more columns than its query has")
             rows = rows.toDF(*view.column_aliases, *rows.columns[len(view.column_aliases) :])
         return rows
 
-    def _function(self, ref: FunctionRef, context: Context) -> DataFrame | None:
+    def _call(
+        self, lake: Lake, schema: str, macro: Macro, call: CallRef, context: Context, depth: int, made: _Made
+    ) -> str:
+        """The name by which Spark calls a macro of a lake."""
+        key = lake.name, macro
+        if key not in made.functions:
+            words = spark_words(dict(macro.tags), call.parts)
+            made.functions[key] = self._function(macro.name, words, context.within(lake, schema), depth + 1, made)
+        return made.functions[key]
+
+    def _function(self, name: str, words: tuple[str, str], context: Context, depth: int, made: _Made) -> str:
+        """The name of a function that Spark is given for these words.
+
+        One that reads relations of a lake is made for one query: it reads them as that query does.
+        """
+        signature, body = (self._text(text, context, depth, made) for text in words)
+        short, statement = temporary_function(name, signature, body)
+        if short not in self._functions:
+            self.spark.sql(statement)
+            if any(view in statement for view in (*made.views, *made.passing)):
+                made.passing.append(short)
+            else:
+                self._functions.add(short)
+        return short
+
+    def _table_function(self, ref: FunctionRef, context: Context) -> DataFrame | None:
         table = functions.evaluate(ref, context, self)
-        return None if table is None else self.local(table)
+        if table is not None:
+            return self.local(table)
+        name = ref.name.split(".")
+        if len(name) > 1 and context.find_macro(name) is not None:
+            raise UnsupportedError(f"{ref.name} gives no rows in Spark; create a view in Spark's words beside it")
+        return None
 
     def local(self, table: pa.Table) -> DataFrame:
         """A small Arrow table as a DataFrame."""
         return self.spark.createDataFrame(table)
+
+
+def _full_name(ref: RelationRef, context: Context) -> tuple[str, ...]:
+    place = context.find(ref.parts)
+    return ref.parts if place is None else (place[0].name, *place[1:])
 
 
 def _columns(found: Found | None) -> Sequence[str] | None:

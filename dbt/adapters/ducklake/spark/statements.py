@@ -35,13 +35,16 @@ from .alter import (
 from .ddl import (
     SCHEMA_WORDS,
     CommentOn,
+    CreateFunction,
     CreateSchema,
     CreateTable,
     CreateTableLike,
     CreateTempView,
     CreateView,
     Drop,
+    DropFunction,
     DropSchema,
+    FunctionParameter,
     Passthrough,
     ViewColumn,
     parse_comment,
@@ -105,6 +108,7 @@ __all__ = [
     "ColumnDefinition",
     "CommentOn",
     "Commit",
+    "CreateFunction",
     "CreateSchema",
     "CreateTable",
     "CreateTableLike",
@@ -116,8 +120,10 @@ __all__ = [
     "Drop",
     "DropColumn",
     "DropDefault",
+    "DropFunction",
     "DropNotNull",
     "DropSchema",
+    "FunctionParameter",
     "Insert",
     "Literal",
     "Merge",
@@ -276,12 +282,14 @@ Statement: TypeAlias = (
     Query
     | Passthrough
     | CreateTempView
+    | CreateFunction
     | CreateSchema
     | DropSchema
     | CreateTable
     | CreateTableLike
     | CreateView
     | Drop
+    | DropFunction
     | Alter
     | CommentOn
     | Insert
