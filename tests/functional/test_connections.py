@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dbt.adapters.contracts.connection import Connection, ConnectionState, Identifier
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.connections import Handle
+from dbt.adapters.ducklake.connections import DucklakeConnectionManager, Handle
 from dbt.adapters.ducklake.lake.changes import CommitInfo
 
 
@@ -108,3 +110,17 @@ def test_rows_are_python_values(handle: Handle) -> None:
     assert cursor.fetchall() == [(1, "x", [1, 2], {"a": 1}, None)]
     cursor.execute("select id from range(10)")
     assert len(cursor.fetchmany(3)) == 3
+
+
+def test_what_describes_commits_is_as_before_when_a_block_ends(handle: Handle) -> None:
+    profile: Any = SimpleNamespace(credentials=None)
+    manager = DucklakeConnectionManager(profile, get_context("spawn"))
+    connection = Connection(Identifier("ducklake"), "open", profile, ConnectionState.OPEN, handle=handle)
+    manager.set_thread_connection(connection)
+    with manager.described(None, "outer"):
+        manager.set_connection_name("outer")
+        with manager.described(lambda inputs, volume: CommitInfo(), "inner"):
+            manager.set_connection_name("inner")
+            assert handle.describe is not None
+            assert handle.label == "inner"
+        assert (handle.describe, handle.label) == (None, "outer")

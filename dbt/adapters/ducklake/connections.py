@@ -265,12 +265,16 @@ _sessions = _Sessions()
 atexit.register(_sessions.close)
 
 
+class _Thread(threading.local):
+    described: tuple[Describe | None, str | None] = (None, None)
+
+
 class DucklakeConnectionManager(SQLConnectionManager):
     TYPE: ClassVar[str] = "ducklake"
 
     def __init__(self, profile: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(profile, mp_context)
-        self._thread = threading.local()
+        self._thread = _Thread()
 
     @property
     def session(self) -> LakeSession:
@@ -299,21 +303,30 @@ class DucklakeConnectionManager(SQLConnectionManager):
 
     # -- nodes and transactions
 
-    def enter(self, describe: Describe | None, label: str) -> None:
-        """Says what describes this thread's commits from now on: of a node, and of statements outside of one."""
-        self._thread.describe, self._thread.label = describe, label
+    @contextmanager
+    def described(self, describe: Describe | None, label: str) -> Iterator[None]:
+        """Says what describes this thread's commits in the block: of a node, and of statements outside of one."""
+        before = self._thread.described
+        self._thread.described = describe, label
+        try:
+            yield
+        finally:
+            self._thread.described = before
+            connection = self.get_if_exists()
+            if connection is not None and connection.state == ConnectionState.OPEN:
+                connection.handle.describe, connection.handle.label = before
 
     def set_connection_name(self, name: str | None = None) -> Connection:
         connection = super().set_connection_name(name)
-        describe, label = getattr(self._thread, "describe", None), getattr(self._thread, "label", None)
+        described = self._thread.described
 
         def opened(lazy: Connection) -> Connection:
             self.open(lazy)
-            lazy.handle.describe, lazy.handle.label = describe, label
+            lazy.handle.describe, lazy.handle.label = described
             return lazy
 
         if connection.state == ConnectionState.OPEN:
-            connection.handle.describe, connection.handle.label = describe, label
+            connection.handle.describe, connection.handle.label = described
         else:
             connection.handle = LazyHandle(opened)
         return connection

@@ -80,8 +80,10 @@ class DucklakeAdapter(SparkAdapter):
     ) -> Iterator[None]:
         node = query_header_context
         describe = NodeCommit(node, self.config) if hasattr(node, "resource_type") else None
-        self.connections.enter(describe, label(self.config, name))
-        with super().connection_named(name, query_header_context, should_release_connection):
+        with (
+            self.connections.described(describe, label(self.config, name)),
+            super().connection_named(name, query_header_context, should_release_connection),
+        ):
             yield
 
     def pre_model_hook(self, config: Any) -> None:
