@@ -1,7 +1,54 @@
+{#- As every node here, one transaction with its hooks; dbt's own commits before the last ones. -#}
 {% materialization function, adapter='ducklake', supported_languages=['sql', 'python', 'javascript'] %}
-  {{ exceptions.raise_compiler_error(
-    "dbt functions can not be kept in a lake by this version of dbt-ducklake. Write " ~ model.name ~ " as a macro, or"
-    " create a temporary function of Spark's in on-run-start: create or replace temporary function f(x int) returns int"
-    " return x + 1"
-  ) }}
+  {%- set target_relation = this.incorporate(type=this.Function) -%}
+  {%- set function_config = this.get_function_config(model) -%}
+  {%- if function_config.language != 'sql' or function_config.type == 'aggregate' -%}
+    {{ exceptions.raise_compiler_error(
+      "A lake keeps functions in SQL that give one value for a row, and " ~ model.name ~ " is one of type "
+      ~ function_config.type ~ " in " ~ function_config.language ~ ". Write it as a scalar function in SQL, as a"
+      " macro, or as a model"
+    ) }}
+  {%- endif -%}
+  {#- By a name of its own, since dbt looks into calls of adapter.dispatch before it runs them. -#}
+  {%- set dispatch = adapter.dispatch -%}
+  {%- set build = dispatch(this.get_function_macro_name(function_config), 'dbt') -%}
+
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {%- call statement('main') -%}{{ build(target_relation) }}{%- endcall -%}
+  {% do ducklake_finish(target_relation, none) %}
+
+  {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
+
+{% macro ducklake__scalar_function_create_replace_signature_sql(target_relation) -%}
+  CREATE OR REPLACE FUNCTION {{ target_relation.render() }} ({{ formatted_scalar_function_args_sql() }})
+  RETURNS {{ model.returns.data_type }}
+  {{ scalar_function_volatility_sql() }}
+  {%- if model.description and config.persist_relation_docs() %}
+  COMMENT {{ adapter.text_literal(model.description) }}
+  {%- endif %}
+{%- endmacro %}
+
+{% macro ducklake__scalar_function_body_sql() -%}
+  RETURN {{ model.compiled_code }}
+{%- endmacro %}
+
+{% macro ducklake__formatted_scalar_function_args_sql() -%}
+  {%- for argument in model.arguments -%}
+    {{ adapter.quote(argument.name) }} {{ argument.data_type }}
+    {%- if argument.get('default_value') is not none %} DEFAULT {{ argument.default_value }}{% endif %}
+    {%- if not loop.last %}, {% endif %}
+  {%- endfor -%}
+{%- endmacro %}
+
+{% macro ducklake__scalar_function_volatility_sql() -%}
+  {%- set volatility = model.config.get('volatility') -%}
+  {%- if volatility == 'deterministic' -%}
+    DETERMINISTIC
+  {%- elif volatility == 'non-deterministic' -%}
+    NOT DETERMINISTIC
+  {%- elif volatility is not none -%}
+    {% do unsupported_volatility_warning(volatility) %}
+  {%- endif -%}
+{%- endmacro %}

@@ -1,7 +1,7 @@
 {% materialization incremental, adapter='ducklake', supported_languages=['sql', 'python'] %}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
-  {%- set full_refresh = should_full_refresh() or existing_relation is none or existing_relation.is_view -%}
+  {%- set full_refresh = should_full_refresh() or existing_relation is none or not existing_relation.is_table -%}
   {%- set strategy = config.get('incremental_strategy') or ('merge' if config.get('unique_key') else 'append') -%}
   {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
 

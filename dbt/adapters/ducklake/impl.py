@@ -27,7 +27,7 @@ from .connections import DucklakeConnectionManager, Handle, LakeResponse
 from .lake.catalog import FORMAT_VERSION
 from .lake.errors import LakeError, NotFoundError
 from .lake.facts import table_facts
-from .lake.snapshot import LakeState, Schema, Table, View
+from .lake.snapshot import LakeState, Macro, Schema, Table, View
 from .relation import DucklakeRelation
 from .spark.definitions import with_new_fields
 from .spark.session import LakeSession, Result
@@ -117,14 +117,16 @@ class DucklakeAdapter(SparkAdapter):
         schema = state.find_schema(schema_relation.schema or "")
         if schema is None:
             return []
-        return [self._as_relation(schema_relation.database, schema, r) for r in state.relations_in(schema)]
+        # Of a table and a function of one name, dbt keeps the first in mind.
+        found = (*state.relations_in(schema), *state.macros_in(schema))
+        return [self._as_relation(schema_relation.database, schema, thing) for thing in found]
 
-    def _as_relation(self, database: str | None, schema: Schema, relation: Table | View) -> BaseRelation:
+    def _as_relation(self, database: str | None, schema: Schema, thing: Table | View | Macro) -> BaseRelation:
         return self.Relation.create(
             database=database or self.session.database,
             schema=schema.name,
-            identifier=relation.name,
-            type="table" if isinstance(relation, Table) else "view",
+            identifier=thing.name,
+            type={Table: "table", View: "view", Macro: "function"}[type(thing)],
         )
 
     def _find(self, relation: BaseRelation) -> Table | View | None:
@@ -222,6 +224,11 @@ class DucklakeAdapter(SparkAdapter):
     @classmethod
     def quote(cls, identifier: str) -> str:
         return quoted(identifier)
+
+    @available
+    @classmethod
+    def text_literal(cls, text: str) -> str:
+        return string_literal(text)
 
     @available.parse(lambda *a, **k: "")
     def layout_clauses(self, config: Any) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from dbt.cli.main import seed
 
-_FUNCTION = "dbt functions can not be created in a lake yet"
+_PYTHON = "rows never pass through Python workers one by one; a lake keeps functions in SQL"
+_AGGREGATE = "SQL functions of Spark's aggregate nothing"
 _GRANT = "a lake has no users to grant to; the adapter warns that grants are ignored"
 _MATERIALIZED_VIEW = "the format has no materialized views"
 _JAVASCRIPT = "Spark runs no JavaScript functions"
@@ -24,6 +25,11 @@ NEVER: dict[str, str] = {
     "functions.test_js_udfs.JSUDFMultiLineBody": _JAVASCRIPT,
     "functions.test_js_udfs.JSUDFNonDeterministicVolatility": _JAVASCRIPT,
     "functions.test_js_udfs.JSUDFStableVolatilityWarns": _JAVASCRIPT,
+    "functions.test_udafs.BasicSQLUDAF": _AGGREGATE,
+    "functions.test_udafs.PythonUDAFDefaultArgSupport": _PYTHON,
+    "functions.test_udfs.PythonUDFDefaultArgSupport": _PYTHON,
+    "functions.test_udfs.PythonUDFVolatilitySupport": _PYTHON,
+    "functions.test_udfs.PythonUDFWithPackagesSupported": _PYTHON,
     "grants.test_incremental_grants.TestIncrementalGrants": _GRANT,
     "grants.test_invalid_grants.TestInvalidGrants": _GRANT,
     "grants.test_model_grants.TestModelGrants": _GRANT,
@@ -38,21 +44,6 @@ NEVER: dict[str, str] = {
     " other, and BaseCurrentTimestampAware runs",
 }
 """Classes that can not apply to a lake."""
-
-NOT_YET: dict[str, str] = {
-    "functions.test_udafs.BasicSQLUDAF": _FUNCTION,
-    "functions.test_udafs.PythonUDAFDefaultArgSupport": _FUNCTION,
-    "functions.test_udfs.CanFindScalarFunctionRelation": _FUNCTION,
-    "functions.test_udfs.DeterministicUDF": _FUNCTION,
-    "functions.test_udfs.ErrorForUnsupportedType": _FUNCTION,
-    "functions.test_udfs.NonDeterministicUDF": _FUNCTION,
-    "functions.test_udfs.PythonUDFDefaultArgSupport": _FUNCTION,
-    "functions.test_udfs.PythonUDFEntryPointRequired": _FUNCTION,
-    "functions.test_udfs.PythonUDFVolatilitySupport": _FUNCTION,
-    "functions.test_udfs.PythonUDFWithPackagesSupported": _FUNCTION,
-    "functions.test_udfs.StableUDF": _FUNCTION,
-}
-"""Classes that need what the adapter is still to learn."""
 
 PARTS: dict[str, str] = {
     "dbt_clone.test_dbt_clone.BaseClonePossible.test_can_clone_true": _CLONED_TABLE,
