@@ -81,7 +81,7 @@
 {#- A batch that runs again finds its window as it left it, and replaces all of it. -#}
 {% macro ducklake__get_incremental_microbatch_sql(arg_dict) -%}
   {%- set columns = arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') -%}
-  {%- set conditions = adapter.conditions(arg_dict['incremental_predicates']) + adapter.batch_conditions(model) -%}
+  {%- set conditions = adapter.conditions(arg_dict['incremental_predicates']) + adapter.batch_conditions(model, arg_dict['dest_columns']) -%}
   insert into {{ arg_dict['target_relation'] }} as DBT_INTERNAL_DEST ({{ columns }})
   replace where ({{ conditions | join(') and (') }})
   select {{ columns }} from {{ arg_dict['temp_relation'] }}

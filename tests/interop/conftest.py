@@ -41,6 +41,9 @@ def writer(request: pytest.FixtureRequest) -> str:
 USUAL = {("sqlite", "spark"), ("sqlite", "duckdb"), ("postgres", "turns"), ("postgres", "duckdb"), ("duckdb", "turns")}
 """Catalogs and writers of a usual run; INTEROP_MATRIX=full runs each with each."""
 
+USUAL_DELETES = {("sqlite", "by Spark"), ("postgres", "in files"), ("duckdb", "inlined")}
+"""Likewise, catalogs and where deletes are kept."""
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if os.environ.get("INTEROP_MATRIX") == "full":
@@ -49,7 +52,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {})
         pair = (given.get("lake"), given.get("writer"))
-        (left_out if None not in pair and pair not in USUAL else chosen).append(item)
+        unusual = None not in pair and pair not in USUAL
+        pair = (given.get("lake"), given.get("how"))
+        unusual = unusual or (None not in pair and pair not in USUAL_DELETES)
+        (left_out if unusual else chosen).append(item)
     items[:] = chosen
     if left_out:
         config.hook.pytest_deselected(items=left_out)

@@ -52,3 +52,41 @@ def test_a_wrong_setting_is_named(config: dict[str, Any], words: list[str]) -> N
         configs.check(config)
     for word in words:
         assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "start", "end"),
+    [
+        ("date", "date'2026-01-01'", "date'2026-01-02'"),
+        ("timestamp", "timestamp'2026-01-01 00:00:00+00:00'", "timestamp'2026-01-02 00:00:00+00:00'"),
+        ("timestamp_ntz", "timestamp_ntz'2026-01-01 00:00:00'", "timestamp_ntz'2026-01-02 00:00:00'"),
+    ],
+)
+def test_the_window_of_a_batch_is_in_the_type_of_its_column(kind: str, start: str, end: str) -> None:
+    window = configs.batch_conditions("At", {"id": "int", "at": kind}, "2026-01-01T00:00:00+00:00", "2026-01-02T00:00")
+    assert window == [f"DBT_INTERNAL_DEST.`at` >= {start}", f"DBT_INTERNAL_DEST.`at` < {end}"]
+
+
+def test_a_batch_needs_its_column() -> None:
+    with pytest.raises(CompilationError, match="event_time is 'at', which is no column of the model: id"):
+        configs.batch_conditions("at", {"id": "int"}, "2026-01-01", "2026-01-02")
+
+
+def test_a_unique_key_names_columns() -> None:
+    assert configs.key_columns(["ID", "`a b`"], ["id", "a b"], "main.t") == ["`id`", "`a b`"]
+    with pytest.raises(CompilationError, match="unique_key names 'nothing', which is no column of main.t; it has id"):
+        configs.key_columns("nothing", ["id"], "main.t")
+
+
+def test_partitions_are_values_of_the_keys_without_a_transform() -> None:
+    config = {"partition_by": ["region", "day(at)"], "partitions": ["'EU'", {"region": "null"}]}
+    assert configs.partitions_condition(config) == "(`region` <=> 'EU') or (`region` <=> null)"
+    for wrong in ([], "EU", [{"at": "1"}]):
+        with pytest.raises(CompilationError, match="partitions"):
+            configs.partitions_condition({**config, "partitions": wrong})
+
+
+def test_a_new_row_that_asks_for_its_deletion_is_not_inserted() -> None:
+    source = {"merge_with_delete_condition": "DBT_INTERNAL_SOURCE.op = 'D'", "merge_insert_condition": "true"}
+    assert configs.merge_insert_conditions(source) == ["true", "not coalesce(DBT_INTERNAL_SOURCE.op = 'D', false)"]
+    assert configs.merge_insert_conditions({"merge_with_delete_condition": "DBT_INTERNAL_DEST.old"}) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -160,14 +161,36 @@ def partitions_condition(config: Any) -> str:
     return f"({') or ('.join(found)})"
 
 
+def batch_conditions(event_time: str, types: Mapping[str, str], start: Any, end: Any) -> list[str]:
+    """The window of a batch, in literals of the column's own type: files are told apart by them."""
+    name = next((n for n in types if n.lower() == event_time.strip("`").lower()), None)
+    if name is None:
+        raise CompilationError(f"event_time is {event_time!r}, which is no column of the model: {', '.join(types)}")
+    moments = [_utc(start), _utc(end)]
+    if types[name] == "date" and all(m.time() == datetime.time() for m in moments):
+        literals = [f"date'{m:%Y-%m-%d}'" for m in moments]
+    elif types[name] == "timestamp_ntz":
+        literals = [f"timestamp_ntz'{m:%Y-%m-%d %H:%M:%S}'" for m in moments]
+    else:
+        literals = [f"timestamp'{m:%Y-%m-%d %H:%M:%S}+00:00'" for m in moments]
+    column = f"DBT_INTERNAL_DEST.{quoted(name)}"
+    return [f"{column} >= {literals[0]}", f"{column} < {literals[1]}"]
+
+
+def _utc(moment: Any) -> datetime.datetime:
+    found = datetime.datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    zone = datetime.timezone.utc
+    return found.replace(tzinfo=zone) if found.tzinfo is None else found.astimezone(zone)
+
+
 def _check_strategy(config: Any) -> None:
-    strategy = config.get("incremental_strategy")
+    strategy = config.get("incremental_strategy") or ("merge" if config.get("unique_key") else "append")
     for name in _CONDITIONS:
         value = config.get(name)
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise CompilationError(f"{name} takes a condition in SQL, and it is {value!r}")
-        if value is not None and strategy not in (None, "merge", "default"):
-            raise CompilationError(f"{name} is for the strategy merge, and incremental_strategy is {strategy!r}")
+        if value is not None and strategy not in ("merge", "default"):
+            raise CompilationError(f"{name} is for the strategy merge, and the model's is {strategy!r}")
     if config.get("merge_update_columns") and config.get("merge_exclude_columns"):
         raise CompilationError("merge_update_columns and merge_exclude_columns exclude each other; leave one out")
     if strategy == "merge" and not config.get("unique_key"):

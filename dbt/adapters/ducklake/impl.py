@@ -259,11 +259,13 @@ class DucklakeAdapter(SparkAdapter):
         return configs.partitions_condition(config)
 
     @available.parse_list
-    def batch_conditions(self, model: Any) -> list[str]:
+    def batch_conditions(self, model: Any, columns: Iterable[DucklakeColumn]) -> list[str]:
         """What holds for the rows of the window that a microbatch model replaces."""
-        event_time, batch = model["config"]["event_time"], model["batch"]
-        bounds = ((">=", batch["event_time_start"]), ("<", batch["event_time_end"]))
-        return [f"DBT_INTERNAL_DEST.{quoted(event_time)} {sign} '{moment}'" for sign, moment in bounds]
+        batch = model["batch"]
+        types = {c.name: c.dtype for c in columns}
+        return configs.batch_conditions(
+            model["config"]["event_time"], types, batch["event_time_start"], batch["event_time_end"]
+        )
 
     @available.parse_list
     def with_new_fields(

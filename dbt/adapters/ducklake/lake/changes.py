@@ -14,7 +14,7 @@ from . import inlined
 from . import tables as t
 from .catalog import Catalog, SnapshotInfo
 from .conflicts import Intent
-from .deletes import Mask
+from .deletes import Mask, NewDeleteFile
 from .files import NameMap, NewDataFile, name_maps
 from .options import Key
 from .partitions import PartitionSpec
@@ -47,6 +47,8 @@ class TableData:
     """What is deleted of data files of the base, by their ids."""
     inlined: frozenset[int] = frozenset()
     """Row ids of inlined rows that end."""
+    settled: Mapping[int, NewDeleteFile] = field(default_factory=dict)
+    """Of data files that end: what the catalog itself kept of their deleted rows, as delete files."""
     updated: int = 0
     deleted: int = 0
     """How many rows of the base have a new version, and how many have none any more; not those truncated."""
@@ -531,6 +533,8 @@ class Snapshotter:
                 self._end(t.data_file, t.data_file.c.data_file_id.in_(ended[start : start + _MOST_IDS]))
             if data.masks:
                 self._mask(table_id, data.masks)
+            if data.settled:
+                self._settle(table_id, data.settled)
             if data.added:
                 self._append(table_id, self.staged.state.tables[provisional], data.added)
 
@@ -569,6 +573,12 @@ class Snapshotter:
         if positions:
             source = inlined.create_delete_table(self.connection, self.catalog, table_id)
             self.connection.execute(sa.insert(source), positions)
+
+    def _settle(self, table_id: int, files: Mapping[int, NewDeleteFile]) -> None:
+        """Puts positions that the catalog kept into delete files, which say of each when it was deleted."""
+        self._mask(table_id, {file_id: Mask(file) for file_id, file in files.items()})
+        source = t.inlined_delete(table_id)
+        self.connection.execute(sa.delete(source).where(source.c.file_id.in_(sorted(files))))
 
     def _replace_delete_files(self, folder: str, file_ids: Sequence[int]) -> None:
         """Takes the delete files of data files out of the catalog: what takes their place says all that they said."""

@@ -7,7 +7,8 @@ that deleted it: that is how the reference does it, and its change feed understa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ import sqlalchemy as sa
 
 from . import tables as t
 from .catalog import Catalog
-from .paths import new_delete_file_name, relative_to
+from .paths import new_delete_file_name, relative_to, resolve
 
 SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
 
@@ -50,6 +51,12 @@ class Mask:
     """Takes the place of the delete file that the data file has."""
     positions: tuple[int, ...] = ()
     """More positions, which the catalog keeps."""
+    replaces: int | None = None
+    """The id of the delete file that the data file had."""
+
+    def and_(self, later: Mask) -> Mask:
+        replaces = self.replaces if self.file else later.replaces
+        return Mask(later.file or self.file, self.positions + later.positions, replaces)
 
 
 @dataclass(frozen=True)
@@ -148,9 +155,57 @@ def moved_masks(store: FileStore, folder: str, masks: Mapping[int, Mask], snapsh
     }
 
 
-def touched(connection: sa.Connection, catalog: Catalog, table_id: int, file_ids: Iterable[int], base: int) -> set[int]:
+def settled(
+    connection: sa.Connection,
+    catalog: Catalog,
+    store: FileStore,
+    table_id: int,
+    folder: str,
+    ended: Collection[int] | None,
+) -> dict[int, NewDeleteFile]:
+    """Delete files for data files that end, or for all, of which the catalog keeps deleted positions.
+
+    The reference's change feed takes all rows of a file that ends for deleted then, but for those that
+    a delete file names.
+    """
+    inlined, deleted = t.inlined_delete(table_id), t.delete_file
+    if not catalog.database.supports_inlining or not catalog.has_table(connection, inlined.name):
+        return {}
+    data = t.data_file
+    alive = sa.select(data.c.data_file_id, data.c.path, data.c.path_is_relative).where(
+        data.c.table_id == table_id, data.c.end_snapshot.is_(None)
+    )
+    kept: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for r in connection.execute(sa.select(inlined)):
+        kept[r.file_id].append((r.row_id, r.begin_snapshot))
+    files = {
+        r.data_file_id: resolve(folder, r.path, bool(r.path_is_relative))
+        for r in connection.execute(alive.where(data.c.data_file_id.in_(kept)))
+        if ended is None or r.data_file_id in ended
+    }
+    there = sa.and_(deleted.c.data_file_id.in_(files), deleted.c.end_snapshot.is_(None))
+    before = {r.data_file_id: r for r in connection.execute(sa.select(deleted).where(there))}
+    result = {}
+    for file_id, path in files.items():
+        rows = pa.table(list(zip(*kept[file_id], strict=True)), ["pos", SNAPSHOT_COLUMN])
+        if (old := before.get(file_id)) is not None:
+            known = read_positions(store, resolve(folder, old.path, bool(old.path_is_relative)), old.begin_snapshot)
+            rows = pa.concat_tables([known.cast(rows.schema), rows])
+        last = pc.max(rows.column(SNAPSHOT_COLUMN)).as_py()
+        result[file_id] = _write(store, folder, path, rows.sort_by("pos"), last)
+    return result
+
+
+def touched(
+    connection: sa.Connection,
+    catalog: Catalog,
+    table_id: int,
+    ended: Collection[int],
+    masks: Mapping[int, Mask],
+    base: int,
+) -> set[int]:
     """Those of a table's data files of which something was deleted since a snapshot, or that are gone."""
-    wanted = set(file_ids)
+    wanted = {*ended, *masks}
     if not wanted:
         return set()
     data, deleted, inlined = t.data_file, t.delete_file, t.inlined_delete(table_id)
@@ -161,6 +216,16 @@ def touched(connection: sa.Connection, catalog: Catalog, table_id: int, file_ids
         sa.or_(deleted.c.begin_snapshot > base, deleted.c.end_snapshot > base, deleted.c.partial_max > base),
     )
     gone |= wanted & set(connection.scalars(changed))
+    now = {
+        r.data_file_id: r.delete_file_id
+        for r in connection.execute(
+            sa.select(deleted.c.data_file_id, deleted.c.delete_file_id).where(
+                deleted.c.table_id == table_id, deleted.c.end_snapshot.is_(None)
+            )
+        )
+    }
+    # A flush puts positions that the catalog kept into a file of earlier snapshots.
+    gone |= {i for i, mask in masks.items() if mask.file is not None and now.get(i) != mask.replaces}
     if catalog.database.supports_inlining and catalog.has_table(connection, inlined.name):
         late = sa.select(inlined.c.file_id).where(inlined.c.begin_snapshot > base)
         gone |= wanted & set(connection.scalars(late))

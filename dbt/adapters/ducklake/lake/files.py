@@ -48,6 +48,8 @@ class NewDataFile:
     name_map: NameMap | None = None
     partition: PartitionSpec | None = None
     """The partitioning that `partition_id` names, for the case that the table gets another one meanwhile."""
+    versions: bool = False
+    """Whether its rows are new versions of rows that were there, with their row ids."""
     mask: Mask | None = None
     """What was deleted of it again before it was committed."""
 

@@ -27,7 +27,7 @@ from .evolution import Change, ColumnIds, check_columns, replace_columns, with_c
 from .facts import table_facts
 from .files import DataFile, NewDataFile, table_files
 from .options import Key, Options, parse_option
-from .paths import folder_for_name, new_uuid7
+from .paths import filesystem_for, folder_for_name, new_uuid7
 from .predicates import Read
 from .snapshot import LakeState, Macro, MacroImpl, Schema, Snapshots, Table, View
 from .types import Column
@@ -92,7 +92,7 @@ class Transaction:
         self.snapshots = snapshots
         self.base = base
         self.base_state = state
-        self.store = store
+        self._store = store
         self.parent = parent
         self.staged: Staged = parent.staged if parent else Staged(state)
         self.commit_info: CommitInfo = parent.commit_info if parent else CommitInfo()
@@ -120,7 +120,7 @@ class Transaction:
             self.base,
             self.base_state,
             self._base_options,
-            store=self.store,
+            store=self._store,
             parent=self,
         )
 
@@ -131,6 +131,11 @@ class Transaction:
         self.parent.staged = self.staged
         if self.parent.commit_info.message is None:
             self.parent.commit_info = self.commit_info
+
+    @property
+    def store(self) -> FileStore:
+        """Where the lake's files are."""
+        return self._store or FileStore(*filesystem_for(self.catalog.data_path))
 
     @property
     def state(self) -> LakeState:
@@ -329,6 +334,7 @@ class Transaction:
         data = self.data(table)
         gone = {f.id: f for f in files}
         committed = [f for f in gone.values() if f.id >= 0]
+        versions = sum(f.live_rows for i, f in enumerate(data.added, start=1) if -i in gone and f.versions)
         self._stage_data(
             table,
             replace(
@@ -336,12 +342,13 @@ class Transaction:
                 added=tuple(f for i, f in enumerate(data.added, start=1) if -i not in gone),
                 ended=data.ended | {f.id for f in committed},
                 masks={i: mask for i, mask in data.masks.items() if i not in gone},
-                deleted=data.deleted + sum(f.live_rows for f in committed),
+                deleted=data.deleted + sum(f.live_rows for f in committed) + versions,
+                updated=data.updated - versions,
             ),
         )
 
-    def mask(self, table: Table, masks: Mapping[int, Mask], rows: int) -> None:
-        """Takes rows away from data files, the ids of staged ones being below zero; `rows` are of committed ones.
+    def mask(self, table: Table, masks: Mapping[int, Mask], rows: Mapping[int, int]) -> None:
+        """Takes so many rows away from data files, the ids of staged ones being below zero.
 
         A mask's delete file has all that is deleted of its data file; positions come to those there are.
         """
@@ -351,8 +358,13 @@ class Transaction:
         for file_id, mask in masks.items():
             if file_id >= 0:
                 before = merged.get(file_id, Mask())
-                merged[file_id] = Mask(mask.file or before.file, before.positions + mask.positions)
-        self._stage_data(table, replace(data, added=added, masks=merged, deleted=data.deleted + rows))
+                merged[file_id] = before.and_(mask)
+        committed = sum(count for file_id, count in rows.items() if file_id >= 0)
+        versions = sum(rows.get(-i, 0) for i, f in enumerate(data.added, start=1) if f.versions)
+        deleted = data.deleted + committed + versions
+        self._stage_data(
+            table, replace(data, added=added, masks=merged, deleted=deleted, updated=data.updated - versions)
+        )
 
     def end_inlined(self, table: Table, row_ids: frozenset[int]) -> None:
         """Takes inlined rows away."""
@@ -411,7 +423,9 @@ class Transaction:
                 " and none was given: set one with lake.transaction(message=...) or commit_message in the model"
             )
         retry = self.catalog.retry
-        for attempt in range(retry.max_count + 1):
+        self._settle()
+        attempt = 0
+        while True:
             try:
                 with self.catalog.write() as connection:
                     latest = self.catalog.latest(connection)
@@ -435,7 +449,22 @@ class Transaction:
                         " raise retry.max_count, or have fewer writers at once"
                     ) from error
                 retry.wait(attempt)
-        raise AssertionError("unreachable")
+                attempt += 1
+
+    def _settle(self) -> None:
+        """Writes delete files for what the catalog kept of files that end now."""
+        data = dict(self.staged.data)
+        for table_id, staged in data.items():
+            if table_id < 0 or not (staged.truncated or staged.ended):
+                continue
+            folder = self.state.folder(self.catalog.data_path, self.state.tables[table_id])
+            with self.catalog.read() as connection:
+                settled = deletes.settled(
+                    connection, self.catalog, self.store, table_id, folder, None if staged.truncated else staged.ended
+                )
+            data[table_id] = replace(staged, settled=settled)
+        if data != self.staged.data:
+            self._stage(data=data)
 
     def _require_free(self, schema: Schema, name: str) -> None:
         found = self.state.find(schema.name, name)
@@ -448,7 +477,9 @@ class Transaction:
         others = self.catalog.commits_after(connection, self.base.id)
         conflicts.check(intent(self.staged, self.base_state), others)
         for table_id, data in self.staged.data.items():
-            if table_id >= 0 and deletes.touched(connection, self.catalog, table_id, data.touched, self.base.id):
+            if table_id >= 0 and deletes.touched(
+                connection, self.catalog, table_id, data.ended, data.masks, self.base.id
+            ):
                 what = f"deletes from {self.base_state.qualified(self.base_state.tables[table_id])}"
                 raise conflicts.collision(what, others[-1], "or one before it changed rows of the same files")
         for table_id, read in self.staged.rewritten.items():
@@ -473,7 +504,6 @@ class Transaction:
 
     def _name_snapshot(self, snapshot: int) -> None:
         """Writes the delete files anew that name another snapshot than the commit is going to be."""
-        assert self.store is not None
         data = dict(self.staged.data)
         for table_id, staged in data.items():
             if staged.masks:

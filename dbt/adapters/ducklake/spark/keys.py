@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import sqlglot
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
@@ -35,6 +36,13 @@ _NUMBER_OF: Mapping[type[s.DataType], str] = {
     s.TimestampType: "cast(unix_micros({}) as double)",
 }
 """How a value becomes a number that grows with it."""
+
+
+_PLAIN = (
+    *(exp.Column, exp.Identifier, exp.Paren, exp.Literal, exp.Neg, exp.Add, exp.Sub, exp.Mul),
+    *(exp.Cast, exp.DataType, exp.Lower, exp.Upper),
+)
+"""What a key may be made of: what has one value for a row, and comes out of sqlglot as it went in."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +97,8 @@ class _Sides:
         return self.columns[name] if qualifier in ("", self.label) else None
 
     def is_source(self, expression: exp.Expression) -> bool:
-        """Whether an expression is computed of the source alone, and always the same."""
-        if expression.find(exp.Query, exp.AggFunc, exp.Window, exp.Rand, exp.Anonymous):
+        """Whether an expression is computed of the source alone, by what sqlglot says as it was written."""
+        if not all(isinstance(node, _PLAIN) for node in expression.walk()):
             return False
         columns = list(expression.find_all(exp.Column))
         return bool(columns) and all(self._is_source_column(column) for column in columns)
@@ -109,18 +117,23 @@ def asked_of_target(source: DataFrame, source_label: str | None, keys: Sequence[
     if not keys:
         return None
     rows = source.alias(source_label) if source_label else source
+    try:
+        known = [asked for asked in _each(rows, keys) if asked is not None]
+    except PySparkException:
+        return None  # a value that can not be computed may belong to a row that meets none
+    return And(tuple(known)) if known else None
+
+
+def _each(rows: DataFrame, keys: Sequence[Key]) -> Iterator[Predicate | None]:
     facts = []
     for i, key in enumerate(keys):
         e = key.expression
         facts += [f"min({e}) as low_{i}", f"max({e}) as high_{i}", f"approx_count_distinct({e}) as many_{i}"]
     kinds = [f.dataType for f in rows.selectExpr(*(f"{key.expression} as k{i}" for i, key in enumerate(keys))).schema]
     found = rows.selectExpr(*facts).toArrow().to_pylist()[0]
-    asked = []
     for i, (key, kind) in enumerate(zip(keys, kinds, strict=True)):
         low, high = found[f"low_{i}"], found[f"high_{i}"]
-        asked.append(_asked(rows, key, kind, low, high, found[f"many_{i}"]))
-    known = [a for a in asked if a is not None]
-    return And(tuple(known)) if known else None
+        yield _asked(rows, key, kind, low, high, found[f"many_{i}"])
 
 
 def _asked(rows: DataFrame, key: Key, kind: s.DataType, low: Any, high: Any, many: int) -> Predicate | None:

@@ -16,7 +16,6 @@ from pyspark.sql import types as s
 from ..lake.deletes import (
     SNAPSHOT_COLUMN,
     Mask,
-    NewDeleteFile,
     known_delete_file,
     positions_schema,
     read_positions,
@@ -36,8 +35,8 @@ _WORKERS = 16
 _DATA_FILE = "_lake_data_file"
 
 
-def take_away(scope: Scope, table: Table, scan: TableScan, places: DataFrame) -> int:
-    """Stages that the rows at these places are gone; says how many they were.
+def take_away(scope: Scope, table: Table, scan: TableScan, places: DataFrame, besides: Sequence[DataFile] = ()) -> int:
+    """Stages that the rows at these places are gone, and whole files besides; says how many rows had a place.
 
     The places are computed already, and none is there twice.
     """
@@ -55,10 +54,10 @@ def take_away(scope: Scope, table: Table, scan: TableScan, places: DataFrame) ->
     if partly:
         rows = places.where(F.col(FILE).isin(*partly)) if whole and len(whole) < 100 else places
         masks = _Masks(scope, table, partly, rows, sum(per_file[key] for key in partly)).masks()
-        committed = sum(per_file[key] for key, file in partly.items() if file.id >= 0)
-        scope.transaction.mask(table, masks, committed)
-    if whole:  # at last, since the ids of staged files are theirs until one of them goes
-        scope.transaction.end_files(table, [touched[key] for key in whole])
+        scope.transaction.mask(table, masks, {file.id: per_file[key] for key, file in partly.items()})
+    gone = [*besides, *(touched[key] for key in whole)]
+    if gone:  # at last and at once, since the ids of staged files are theirs until one of them goes
+        scope.transaction.end_files(table, gone)
     return total
 
 
@@ -83,8 +82,7 @@ class _Masks:
         before = sum(f.delete_file.delete_count for f in self.files.values() if f.delete_file)
         if self.count + before <= DRIVER_POSITIONS:
             with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lake-deletes") as pool:
-                written = pool.map(lambda found: self._written(*found), self._collected())
-                return {file_id: Mask(file) for file_id, file in written}
+                return dict(pool.map(lambda found: self._written(*found), self._collected()))
         named = {k: f for k, f in self.files.items() if _names_snapshots(f)}
         plain = {k: f for k, f in self.files.items() if k not in named}
         return {**self._by_spark(plain, False), **self._by_spark(named, True)}
@@ -109,12 +107,13 @@ class _Masks:
             start = end
         return found
 
-    def _written(self, file: DataFile, positions: pa.Array) -> tuple[int, NewDeleteFile]:
+    def _written(self, file: DataFile, positions: pa.Array) -> tuple[int, Mask]:
         before = None
         if file.delete_file is not None:
             before = read_positions(self.store, file.delete_file.path, file.delete_file.begin_snapshot)
         folder = self.target.folder
-        return file.id, write_delete_file(self.store, folder, file.path, positions, before, self.snapshot)
+        new = write_delete_file(self.store, folder, file.path, positions, before, self.snapshot)
+        return file.id, Mask(new, replaces=_replaced(file))
 
     # -- by Spark
 
@@ -143,7 +142,8 @@ class _Masks:
             snapshot = self.snapshot if with_snapshots else None
             with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lake-deletes") as pool:
                 paths = [path for path, _ in written_files(self.target, folder)]
-                return dict(pool.map(lambda path: self._kept(path, snapshot), paths))
+                by_id = {f.id: f for f in files.values()}
+                return dict(pool.map(lambda path: self._kept(path, by_id, snapshot), paths))
         finally:
             remove_folder(self.target, folder)
 
@@ -166,12 +166,18 @@ class _Masks:
         rows = rows.withColumn("_lake_name", F.col("_metadata.file_name"))
         return [rows.join(F.broadcast(known), "_lake_name").select(_DATA_FILE, "file_path", "pos", then)]
 
-    def _kept(self, path: str, snapshot: int | None) -> tuple[int, Mask]:
+    def _kept(self, path: str, files: Mapping[int, DataFile], snapshot: int | None) -> tuple[int, Mask]:
         """A delete file under its lasting name."""
         file_id = int(path.rsplit("/", 2)[-2].removeprefix(f"{_DATA_FILE}="))
         lasting = self.target.folder + new_delete_file_name()
         self.target.filesystem.move(self.target.native(path), self.target.native(lasting))
-        return file_id, Mask(known_delete_file(self.store, lasting, self.target.folder, snapshot))
+        new = known_delete_file(self.store, lasting, self.target.folder, snapshot)
+        return file_id, Mask(new, replaces=_replaced(files[file_id]))
+
+
+def _replaced(file: DataFile) -> int | None:
+    """The delete file that the catalog has for a data file."""
+    return file.delete_file.id if file.delete_file and file.delete_file.id >= 0 else None
 
 
 def _names_snapshots(file: DataFile) -> bool:

@@ -106,11 +106,12 @@ def _partitions(scope: Scope, table: Table, rows: DataFrame) -> int:
     known = _values_of(scope, table, spec, before)
     # Files of another partitioning, and inlined rows, are in no partition: their rows are looked at.
     others = replace(scan, files=[f for f in scan.files if f.id not in known])
+    whole = [f for f in scan.files if known.get(f.id) in new]
     if new and (others.files or others.inlined):
         found = dataframe(scope.planner.spark, scope.lake.storage, others, places=True)
-        take_away(scope, table, others, _among(found, table, spec, new))
-    whole = [f for f in scan.files if known.get(f.id) in new]
-    transaction.end_files(table, whole)
+        take_away(scope, table, others, _among(found, table, spec, new), besides=whole)
+    else:
+        transaction.end_files(table, whole)
     return count
 
 

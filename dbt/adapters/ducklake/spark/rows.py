@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
+from pyspark.sql import types as s
 
 from ..lake.errors import ConstraintError, NotFoundError, SchemaChangeError, UnsupportedError
 from ..lake.predicates import Predicate, Read
@@ -23,7 +24,7 @@ from . import statements as st
 from .defaults import default_sql
 from .keys import asked_of_target, keys_of
 from .masks import take_away
-from .names import find_names
+from .names import RelationRef, find_names
 from .queries import Changing
 from .scan import FILE, OWN_ROW_ID, POSITION, TableScan, file_keys
 from .scope import Scope
@@ -37,9 +38,9 @@ _SOURCE_ROW = "_lake_source_row"
 def delete(scope: Scope, statement: st.Delete) -> int:
     target = Target.of(scope, statement.name, statement.alias, statement.with_clause)
     if statement.condition is None:
-        before = scope.transaction.volume().rows_removed
+        scan = scope.lake.scan(target.table, scope.transaction.base, scope.state, transaction=scope.transaction)
         scope.transaction.truncate(target.table)
-        return scope.transaction.volume().rows_removed - before
+        return sum(f.live_rows for f in scan.files) + len(scan.inlined or ())
     places = target.select([FILE, POSITION], f"where {statement.condition}").localCheckpoint()
     return take_away(scope, target.table, target.scan, places)
 
@@ -49,9 +50,8 @@ def update(scope: Scope, statement: st.Update) -> int:
     new = _Assigned.of(target, statement.assignments)
     where = "" if statement.condition is None else f"where {statement.condition}"
     rows = target.select([*_PLACE, *target.old_columns(new.kept), *new.values("value")], where).localCheckpoint()
-    count = take_away(scope, target.table, target.scan, rows.select(FILE, POSITION))
     target.write_versions(new.rows(rows, "value"))
-    return count
+    return take_away(scope, target.table, target.scan, rows.select(FILE, POSITION))
 
 
 def merge(scope: Scope, statement: st.Merge) -> int:
@@ -96,7 +96,8 @@ class Target:
         head = f"{self.with_clause or ''} select {', '.join(columns)} from "
         self.changing.start = len(head)
         sql = f"{head}{self.text} {rest}"
-        places = {sql.index(f" {text}", len(head)) + 1: view for text, view in (given or {}).items()}
+        behind = len(head) + len(self.text)
+        places = {sql.index(f" {text}", behind) + 1: view for text, view in (given or {}).items()}
         return self.scope.planner.query(sql, self.scope.context, changing=self.changing, given=places)
 
     def read(self) -> Read | None:
@@ -107,16 +108,17 @@ class Target:
         return [f"{self.label}.{quoted(c.name)} as {_old(c)}" for c in columns]
 
     def write_versions(self, rows: DataFrame) -> None:
-        """Writes new versions of rows whose old ones are masked; the rows have the places of the old ones."""
+        """Writes new versions of rows; these have the places of the old ones, which are to be taken away."""
         starts = [(key, f.row_id_start) for key, f in file_keys(self.scan.files).items() if f.id >= 0]
         known = rows.sparkSession.createDataFrame(starts, "_lake_key string, _lake_start long")
         row_id = F.coalesce(F.col(OWN_ROW_ID), F.col("_lake_start") + F.col(POSITION))
         rows = rows.join(F.broadcast(known), F.col(FILE) == F.col("_lake_key"), "left").withColumn("_lake_id", row_id)
-        there = rows
-        if any(f.id < 0 for f in self.scan.files):
-            # What this transaction inserted has no row id yet: its new version is what it inserts.
-            there = rows.where(F.col("_lake_id").isNotNull())
-            self.write(rows.where(F.col("_lake_id").isNull()))
+        if all(f.id >= 0 for f in self.scan.files):
+            self.scope.transaction.updates(self.table, self.write(rows, row_id="_lake_id"))
+            return
+        # What this transaction inserted has no row id yet: its new version is what it inserts.
+        self.write(rows.where(F.col("_lake_id").isNull()))
+        there = rows.where(F.col("_lake_id").isNotNull())
         self.scope.transaction.updates(self.table, self.write(there, row_id="_lake_id"))
 
     def write(self, rows: DataFrame, row_id: str | None = None) -> int:
@@ -128,7 +130,7 @@ class Target:
     def column(self, name: Sequence[str], what: str) -> tuple[Column, ...]:
         """The column or field that a statement assigns to, as a path."""
         for start in range(len(name)):
-            if start and name[start - 1].lower() not in (self.alias or self.table.name, self.table.name.lower()):
+            if start and name[start - 1].lower() not in ((self.alias or "").lower(), self.table.name.lower()):
                 continue
             path = find_path(self.table.columns, tuple(name[start:]))
             if path is not None:
@@ -180,8 +182,15 @@ class _Assigned:
                 columns[path[0].id] = value
                 continue
             field = ".".join(quoted(c.name) for c in path[1:])
-            columns[path[0].id] = columns[path[0].id].withField(field, value.cast(query_type(path[-1])))
-        return rows.select(*_PLACE, *(columns[c.id].alias(c.name) for c in self.target.table.columns))
+            columns[path[0].id] = columns[path[0].id].withField(field, value)
+        rows = rows.select(*_PLACE, *(columns[c.id].alias(c.name) for c in self.target.table.columns))
+        return stored(rows, self.target.table, _PLACE)
+
+
+def stored(rows: DataFrame, table: Table, besides: Sequence[str] = ()) -> DataFrame:
+    """The rows with the types of the table's columns, by Spark's rules of what may be stored into what."""
+    kept = [rows.schema[name] for name in besides]
+    return rows.to(s.StructType([*kept, *(s.StructField(c.name, query_type(c), True) for c in table.columns)]))
 
 
 def _or_default(expression: str, path: Sequence[Column]) -> str:
@@ -231,56 +240,57 @@ class _Merge:
         self.scope.transaction.rewrites(self.target.table, self.read)
         acted = [rows for rows in (met.where(F.col(_CLAUSE).isNotNull()) if self.matched else None, missed) if rows]
         count = 0
-        if acted:
-            self._refuse_ambiguous(met)
+        if new_rows is not None:
+            count += self.target.write(new_rows)
+        if acted and self._acts(met, missed):
+            for rows, clauses, stem in ((met, self.matched, "matched"), (missed, self.missed, "missed")):
+                versions = self._versions(rows, clauses, stem) if rows is not None else None
+                if versions is not None:
+                    self.target.write_versions(versions)
             places = reduce(DataFrame.union, [rows.select(FILE, POSITION) for rows in acted])
             if self._may_meet_twice:
                 places = places.dropDuplicates()
-            count = take_away(self.scope, self.target.table, self.target.scan, places)
-        for rows, clauses, stem in ((met, self.matched, "matched"), (missed, self.missed, "missed")):
-            versions = self._versions(rows, clauses, stem) if rows is not None and count else None
-            if versions is not None:
-                self.target.write_versions(versions)
-        if new_rows is not None:
-            count += self.target.write(new_rows)
+            count += take_away(self.scope, self.target.table, self.target.scan, places)
         return count
 
     # -- the source
 
     def _source(self) -> DataFrame:
         """The source's rows, computed once."""
-        alias = f" as {quoted(self.statement.source_alias)}" if self.statement.source_alias else ""
+        alias = "" if self._alias is None else f" as {quoted(self._alias)}"
         sql = f"{self.statement.with_clause or ''} select * from {self.statement.source}{alias}"
         rows = self.scope.query(sql)
         return rows.withColumn(_SOURCE_ROW, F.monotonically_increasing_id()).localCheckpoint()
 
-    @property
-    def _is_plain(self) -> bool:
-        """Whether the source is a relation by its name."""
-        head = "select * from "
+    @cached_property
+    def _relation(self) -> RelationRef | None:
+        """The source, where it is a relation by its name."""
+        head = f"{self.statement.with_clause or ''} select * from "
         relations = find_names(head + self.statement.source).relations
-        return len(relations) == 1 and relations[0].start == len(head)
+        return next((r for r in relations if r.start == len(head)), None)
+
+    @cached_property
+    def _alias(self) -> str | None:
+        """What the source is called; None of a relation that goes by its own name."""
+        if self.statement.source_alias is not None or self._relation is not None:
+            return self.statement.source_alias
+        name = self.statement.source.strip().strip("`")
+        return name if name.isidentifier() else "_lake_source"
 
     def _joined(self, view: str) -> tuple[str, dict[str, str]]:
         """The source as it stands in FROM, and the view given for it, if it keeps its own name."""
-        source, alias = self.statement.source, self.statement.source_alias
-        if alias is None and self._is_plain:
-            return source, {source: view}
-        return f"{view} as {quoted(alias)}" if alias else view, {}
+        if self._alias is None:
+            return self.statement.source, {self.statement.source: view}
+        return f"{view} as {quoted(self._alias)}", {}
 
     def _asked(self, source: DataFrame) -> Predicate | None:
         """What the source's keys say of the rows that they can match; not worth a question for few files."""
         if self.scope.file_count(self.target.table) < 2:
             return None
         label = self.statement.alias or self.target.table.name
-        source_label = self.statement.source_alias or self._own_label()
+        source_label = self._alias or (self._relation.parts[-1] if self._relation else None)
         keys = keys_of(self.statement.condition, self.target.table, label, source_label, self.names)
         return asked_of_target(source, source_label, keys)
-
-    def _own_label(self) -> str | None:
-        """What a source that has no alias is called: the last part of its name."""
-        relations = find_names(f"select * from {self.statement.source}").relations
-        return relations[0].parts[-1] if self._is_plain else None
 
     # -- the rows
 
@@ -327,10 +337,8 @@ class _Merge:
                 f"* takes column {column.name} of table {self.target.table.name} from the source, which has"
                 f" {', '.join(self.names)}; list the columns to set and to insert"
             )
-        label = self.statement.source_alias
-        if label is not None:
-            return f"{quoted(label)}.{quoted(name)}"
-        return f"{self.statement.source}.{quoted(name)}" if self._is_plain else quoted(name)
+        label = (self._alias,) if self._alias else self._relation.parts if self._relation else ()
+        return st.quote_name((*label, name))
 
     def _versions(self, rows: DataFrame, clauses: Sequence[st.MergeClause], stem: str) -> DataFrame | None:
         parts = [
@@ -350,11 +358,7 @@ class _Merge:
             where = f"{head}{joined} where {_clause_of(self.inserted)} = {index}"
             places = {len(head): given_view for given_view in given.values()}
             parts.append(self.scope.planner.query(where, self.scope.context, given=places))
-        if len(parts) == 1:
-            return parts[0]
-        types = {c.name: query_type(c) for c in self.target.table.columns}
-        same = [p.select(*(F.col(quoted(n)).cast(t).alias(n) for n, t in types.items())) for p in parts]
-        return reduce(DataFrame.union, same)
+        return reduce(DataFrame.unionByName, [stored(part, self.target.table) for part in parts])
 
     def _inserted_values(self, action: st.MergeInsert) -> list[str]:
         columns = self.target.table.columns
@@ -387,19 +391,22 @@ class _Merge:
         first = self.matched[0] if self.matched else None
         return first is not None and first.condition is None and isinstance(first.action, st.MergeDelete)
 
-    def _refuse_ambiguous(self, met: DataFrame) -> None:
-        if self._may_meet_twice or not self.matched:
-            return
-        twice = met.groupBy(FILE, POSITION).count().where("count > 1").limit(1).collect()
-        if not twice:
-            return
-        place, count = twice[0], twice[0]["count"]
+    def _acts(self, met: DataFrame, missed: DataFrame | None) -> bool:
+        """Whether there is anything to do with rows of the table; an error if it is not clear what."""
+        acts = F.max(F.col(_CLAUSE).isNotNull()).alias("acts")
+        pairs = met.groupBy(FILE, POSITION).agg(F.count("*").alias("pairs"), acts)
+        most, any_acts = pairs.agg(F.max("pairs"), F.max("acts")).collect()[0]
+        if self.matched and not self._may_meet_twice and (most or 0) > 1:
+            raise self._ambiguous(pairs.where("pairs > 1").limit(1).collect()[0])
+        return bool(self.matched and any_acts) or (missed is not None and not missed.isEmpty())
+
+    def _ambiguous(self, place: Row) -> ConstraintError:
         found = F.col(FILE).eqNullSafe(place[FILE]) & (F.col(POSITION) == place[POSITION])
         select = [*_PLACE[:2], *self.target.old_columns(self.target.table.columns)]
         row = self.target.select(select, "").where(found).collect()[0]
         shown = ", ".join(f"{c.name} = {row[_old(c)]!r}" for c in self.target.table.columns[:8])
-        raise ConstraintError(
-            f"{count} rows of the source of MERGE match one row of table {self.target.table.name} ({shown});"
+        return ConstraintError(
+            f"{place['pairs']} rows of the source of MERGE match one row of table {self.target.table.name} ({shown});"
             " make the source have one row for each key, or the ON condition stricter"
         )
 

@@ -79,7 +79,8 @@ def write(
         writer = writer.partitionBy(*keys)
     try:
         writer.parquet(target.spark_target(folder))
-        return _committable(target, folder)
+        files = _committable(target, folder)
+        return files if row_id is None else [replace(file, versions=True) for file in files]
     except BaseException:
         remove_folder(target, folder)
         raise
@@ -123,8 +124,16 @@ def as_table(rows: DataFrame, columns: Sequence[Column], row_id: str | None = No
     # replaces a column by what it is computed from.
     written = [_written_column(c) for c in columns]
     if row_id is not None:
-        written.append(F.col(row_id).alias(INTERNAL_ROW_ID.name, metadata=INTERNAL_ROW_ID.metadata))
+        written += _row_id_columns(F.col(row_id), by_name=name_map_of(columns) is not None)
     return rows.select(*written)
+
+
+def _row_id_columns(row_id: SparkColumn, by_name: bool) -> list[SparkColumn]:
+    """The row ids as the reference finds them: by their field id, called like it where columns go by names."""
+    metadata = INTERNAL_ROW_ID.metadata
+    if not by_name:
+        return [row_id.alias(INTERNAL_ROW_ID.name, metadata=metadata)]
+    return [row_id.alias(str(metadata["parquet.field.id"]), metadata=metadata), row_id.alias(INTERNAL_ROW_ID.name)]
 
 
 def _written_column(column: Column) -> SparkColumn:
