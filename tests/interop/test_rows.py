@@ -492,7 +492,7 @@ MERGE_SEVEN = (
 )
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
 def shared(request: pytest.FixtureRequest, open_lake: Callable[..., Both]) -> Both:
     """A lake that both engines may have open at once, with a table of two files."""
     lake = open_lake(request.param)
@@ -526,7 +526,7 @@ def test_a_merge_passes_an_insert_of_other_keys(shared: Both) -> None:
 
 
 @pytest.mark.parametrize("shared", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("limit", [10, 0])
+@pytest.mark.parametrize("limit", [10, pytest.param(0, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "theirs",
     [
