@@ -43,7 +43,7 @@ def with_lake_target(sql: str) -> str:
 
 def in_spark(sql: str, moment: str = "timestamp") -> str:
     """SQL of the suite's fixtures with Spark's types; a text is not stored into a column of moments."""
-    sql = re.sub(r"TIMESTAMP WITHOUT TIME ZONE", moment, sql, flags=re.IGNORECASE)
+    sql = re.sub(r"\bTIMESTAMP\b( WITHOUT TIME ZONE)?", moment, sql)
     sql = sql.replace("null::timestamp", f"cast(null as {moment})")
     sql = re.sub(r"(?<=[\s:])text\b", "string", sql, flags=re.IGNORECASE)
     return _MOMENT.sub(rf"{moment}'\1'", sql)
