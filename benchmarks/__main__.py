@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import dbt_runs, lake_format, scan, write
+from . import dbt_runs, lake_format, rivals, rows, scan, write
 from .harness import Bench, Figure, table
 
 SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
@@ -20,6 +20,7 @@ SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
     "scan": scan.run,
     "catalog": lake_format.run,
     "dbt": dbt_runs.run,
+    "rows": rows.run,
 }
 
 
@@ -33,8 +34,10 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="lake-bench-"))
     figures: list[Figure] = []
     try:
-        with Bench(folder, arguments.rows, arguments.rounds, arguments.memory) as bench:
-            for name in arguments.suites or SUITES:
+        suites = arguments.suites or list(SUITES)
+        config = rivals.config(folder) if "rows" in suites else {}
+        with Bench(folder, arguments.rows, arguments.rounds, arguments.memory, config) as bench:
+            for name in suites:
                 figures += SUITES[name](bench)
             python = f"{platform.python_implementation()} {platform.python_version()}"
             print(f"\n{python}, Spark {bench.spark.version}, {bench.cores} cores,", end=" ")

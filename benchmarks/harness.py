@@ -6,7 +6,7 @@ import os
 import resource
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,13 +34,15 @@ class Figure:
 class Bench:
     """A Spark session and an empty lake in a folder."""
 
-    def __init__(self, folder: Path, rows: int, rounds: int, memory: str) -> None:
+    def __init__(
+        self, folder: Path, rows: int, rounds: int, memory: str, config: Mapping[str, str] | None = None
+    ) -> None:
         self.folder, self.rows, self.rounds = folder, rows, rounds
         self.cores = os.cpu_count() or 1
         self.lake = LakeSession(
             f"sqlite:{folder}/catalog.sqlite",
             data_path=f"{folder}/data/",
-            spark={"master": f"local[{self.cores}]", "config": {"spark.driver.memory": memory}},
+            spark={"master": f"local[{self.cores}]", "config": {"spark.driver.memory": memory, **(config or {})}},
         )
 
     @property
@@ -63,10 +65,13 @@ class Bench:
         """
 
     def turns(self, *sides: Callable[[int], object]) -> list[float]:
-        """The median seconds of each side; they take turns, so that a noisy moment meets them all."""
+        """The median seconds of each side; they take turns, so that a noisy moment meets them all.
+
+        A side is told which round it is, -1 being the one to warm up.
+        """
         seconds: list[list[float]] = [[] for _ in sides]
         for side in sides:
-            side(-1)  # warm-up
+            side(-1)
         for number in range(self.rounds):
             for index in range(len(sides)):
                 which = (index + number) % len(sides)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from dbt.adapters.ducklake.lake.errors import (
     NotFoundError,
     SchemaChangeError,
 )
+from dbt.adapters.ducklake.lake.transaction import Transaction
 from dbt.adapters.ducklake.spark import masks
 from dbt.adapters.ducklake.spark.lakes import Lake
 
@@ -1179,6 +1181,73 @@ def test_a_merge_does_not_pass_rows_that_it_would_have_matched(lake: LakeSession
         (50, "other"),
         (100, "far"),
     ]
+
+
+COUNT_UP = (
+    "merge into t using (select 1 as id) s on t.id = s.id when matched then update set n = n + 1"
+    " when not matched then insert (id, n) values (s.id, 1)"
+)
+
+
+def test_statements_that_lose_races_are_planned_again(lake: LakeSession) -> None:
+    lake.execute("create table t (id int, n int)")
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: lake.execute(COUNT_UP), range(9)))
+    assert content(lake) == [(1, 9)]
+
+
+def test_a_statement_is_planned_again_only_so_often(lake: LakeSession, spark: Any, monkeypatch: Any) -> None:
+    run(lake, "create table t as select 1 as id, 0 as n")
+    hasty, tries = other_session(lake, spark, retry={"max_count": 2, "wait_ms": 1}), []
+    commit = Transaction.commit
+
+    def overtaken(transaction: Transaction) -> Any:
+        if transaction.catalog is hasty.lake().catalog:
+            tries.append(transaction.base.id)
+            lake.execute("update t set n = n + 10")
+        return commit(transaction)
+
+    monkeypatch.setattr(Transaction, "commit", overtaken)
+    with pytest.raises(ConflictError, match="run it again on the new state"):
+        hasty.execute(COUNT_UP)
+    assert len(set(tries)) == 3
+    assert content(lake) == [(1, 30)]
+
+
+def test_a_transaction_is_repeated_on_what_others_did(lake: LakeSession, spark: Any) -> None:
+    run(lake, "create table t as select 1 as id, 0 as n", "create table log (n int)")
+    other = other_session(lake, spark)
+    lake.begin()
+    run(lake, "create or replace temporary view seen as select n from t", COUNT_UP, "insert into log select n from t")
+    other.execute("update t set n = 10")
+    with pytest.raises(ConflictError):
+        lake.commit()
+    assert lake.repeat()
+    assert rows(lake, "select n from seen") == [(10,)]
+    lake.commit()
+    assert (content(lake), content(lake, "log")) == ([(1, 11)], [(11,)])
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ("select * from t", "update t set n = 10"),
+        ("use main", "update t set n = 10"),
+        ("create temporary view once as select n from t", "update t set n = 10"),
+        ("", "alter table t add column c int"),
+    ],
+    ids=["rows were seen", "names mean something else", "a view can be made but once", "definitions changed"],
+)
+def test_a_transaction_is_not_repeated_where(lake: LakeSession, spark: Any, mine: str, theirs: str) -> None:
+    run(lake, "create table t as select 1 as id, 0 as n")
+    other = other_session(lake, spark)
+    lake.begin()
+    run(lake, COUNT_UP, *filter(None, [mine]))
+    other.execute(theirs)
+    with pytest.raises(ConflictError):
+        lake.commit()
+    assert not lake.repeat()
+    assert not lake.in_transaction
 
 
 def test_a_delete_file_that_names_its_snapshot_needs_no_patience(lake: LakeSession, spark: Any) -> None:

@@ -95,6 +95,7 @@ class Cursor:
         return next(iter(self._rows(1)), None)
 
     def _rows(self, limit: int | None) -> list[tuple[Any, ...]]:
+        self._handle.told = True
         frame = self._result.dataframe
         if frame is None:
             table = self._result.arrow()
@@ -115,6 +116,8 @@ class Handle:
         """Set while a node runs: its statements become one snapshot that this describes."""
         self.label: str | None = None
         """The commit message of statements that stand alone."""
+        self.told = False
+        """Whether the node was given rows, which may have become part of its text."""
         self._connection = connection
         self._responses: list[LakeResponse] = []
         self._views: list[str] = []
@@ -180,17 +183,26 @@ class Handle:
             return
         self._refuse_if_cancelled()
         responses, self._responses = self._responses, []
-        volume = self.session.volume()
-        info = self.describe(self.session.inputs(), volume) if self.describe else None
-        result = self.session.commit(info)
+        result, volume = self.session.lake().catalog.retry.planned(self._committed, self._repeated)
         written = volume.rows_added + volume.rows_updated
         for response in responses:
             response._message = _summary(result.snapshot_id, written, volume.files_added)
             response.snapshot_id = result.snapshot_id
             response.rows_affected = written
             response.files_added = volume.files_added
-
         self._drop_views()
+
+    def _committed(self) -> tuple[Result, Volume]:
+        volume = self.session.volume()
+        info = self.describe(self.session.inputs(), volume) if self.describe else None
+        return self.session.commit(info), volume
+
+    def _repeated(self) -> bool:
+        """Does the node's changes again, unless its text came of rows that were read before."""
+        if self.told or self._views:
+            return False
+        with self.running():
+            return self.session.repeat()
 
     def rollback(self) -> None:
         self._responses = []
@@ -327,6 +339,7 @@ class DucklakeConnectionManager(SQLConnectionManager):
 
         if connection.state == ConnectionState.OPEN:
             connection.handle.describe, connection.handle.label = described
+            connection.handle.told = False
         else:
             connection.handle = LazyHandle(opened)
         return connection

@@ -142,8 +142,8 @@ class DucklakeAdapter(SparkAdapter):
         if found is None and relation.schema is not None:
             return []
         # What a view gives is known when it is asked: its tables may have changed since.
-        rows = self.session.sql(f"select * from {relation.render()}")
-        return [DucklakeColumn(f.name, f.dataType.simpleString()) for f in rows.schema.fields]
+        columns = self.session.columns(f"select * from {relation.render()}")
+        return [DucklakeColumn(name, kind.simpleString()) for name, kind in columns]
 
     @available.parse_none
     def drop_relation(self, relation: BaseRelation) -> None:

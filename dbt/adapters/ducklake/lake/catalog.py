@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import os
 import time
 import uuid
@@ -18,10 +19,11 @@ import sqlalchemy as sa
 
 from . import tables as t
 from .databases import Database, first_line, parse_catalog
-from .errors import CatalogError, NotFoundError, ReadOnlyError
+from .errors import BusyError, CatalogError, ConflictError, NotFoundError, ReadOnlyError
 from .options import Options, parse_option
 from .paths import as_folder, same_folder
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 FORMAT_VERSION = "1.0"
@@ -38,6 +40,24 @@ class Retry:
 
     def wait(self, attempt: int) -> None:
         time.sleep(self.wait_ms / 1000 * self.backoff**attempt * uniform(0.5, 1.0))
+
+    def planned(self, work: Callable[[], T], again: Callable[[], bool] = lambda: True) -> T:
+        """Does work that ends in a commit; does it anew on what others committed that it could not pass.
+
+        `again` prepares that, and says whether it is to be. Whoever was in the way has committed for
+        good: of all who compete, one always gets on.
+        """
+        for attempt in range(self.max_count):
+            try:
+                return work()
+            except BusyError:
+                raise
+            except ConflictError as error:
+                self.wait(attempt)
+                if not again():
+                    raise
+                logger.info("planned again: %s", error)
+        return work()
 
 
 @dataclass(frozen=True)

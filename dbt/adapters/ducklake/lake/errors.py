@@ -29,6 +29,10 @@ class ConflictError(LakeError):
     """Another snapshot was committed meanwhile that this transaction must not pass."""
 
 
+class BusyError(ConflictError):
+    """Other writers were first, as often as a commit was tried."""
+
+
 class UnsupportedError(LakeError):
     """Something of the format that this version can not read or write."""
 

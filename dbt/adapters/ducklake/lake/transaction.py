@@ -17,7 +17,7 @@ from .databases import first_line
 from .deletes import FileStore, Mask
 from .errors import (
     AlreadyExistsError,
-    ConflictError,
+    BusyError,
     LakeError,
     OptionError,
     ReadOnlyError,
@@ -444,7 +444,7 @@ class Transaction:
                         " nothing was changed"
                     ) from error
                 if attempt == retry.max_count:
-                    raise ConflictError(
+                    raise BusyError(
                         f"other writers were first {attempt + 1} times in a row, and nothing was changed;"
                         " raise retry.max_count, or have fewer writers at once"
                     ) from error

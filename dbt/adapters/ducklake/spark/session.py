@@ -8,11 +8,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import sqlalchemy as sa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
 from ..lake import tables as t
 from ..lake.catalog import Retry
@@ -30,6 +31,8 @@ from .lakes import Lake
 from .queries import Context, Found, Planner
 from .scope import Scope
 from .types import quoted
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,10 @@ class _Frame:
 
     transactions: dict[str, Transaction]
     reads: dict[tuple[str, int, int], Found] = field(default_factory=dict)
+    steps: list[Callable[[], object]] = field(default_factory=list)
+    """What was done in them, to be done again."""
+    shown: bool = False
+    """Whether rows went to somebody who may have acted on them."""
 
     def saw(self, found: Found) -> None:
         self.reads[found.lake.name, found.relation.id, found.at.id] = found
@@ -93,6 +100,8 @@ class _Thread(threading.local):
         """What a transaction's message is, unless it is given one."""
         self.committed: Committed | None = None
         """What the thread's last commit did."""
+        self.ended: _Frame | None = None
+        """The transactions that were to be committed last."""
 
 
 class LakeSession:
@@ -219,14 +228,18 @@ class LakeSession:
         if isinstance(statement, st.Begin | st.Commit | st.Rollback):
             return self._control(statement)
         if isinstance(statement, st.Use):
+            self._show()
             return self._use(statement)
         if isinstance(statement, st.Passthrough):
             return Result(dataframe=self.spark.sql(statement.text))
         if isinstance(statement, st.CreateTempView):
-            with self._reading() as context:
-                return Result(dataframe=self._planner.query(statement.text, context, keep_views=True))
+            text = statement.text
+            if "REPLACE" not in text.upper().split()[:3]:
+                self._show()  # it can be made but once
+            return Result(dataframe=self._step(lambda: self._plan(text, keep_views=True)))
         shown = show.SHOWS.get(type(statement))
         if shown is not None:
+            self._show()
             with self._reading() as context:
                 return Result(table=shown(context, statement))
         return self._change(statement)
@@ -279,6 +292,31 @@ class LakeSession:
 
     def rollback(self) -> None:
         self._leave(self._running("ROLLBACK"))
+
+    def repeat(self) -> bool:
+        """Does what the transaction did that was not committed once more, on the newest snapshot, in a new one.
+
+        That is not for who acted on rows that it read, nor where definitions changed: then it says False.
+        """
+        ended = self._thread.ended
+        if ended is None or ended.shown or self._thread.open:
+            return False
+        frame = self._begin()
+        try:
+            for name, before in ended.transactions.items():
+                if self._transaction(frame, name).base.schema_version != before.base.schema_version:
+                    self._leave(frame)
+                    return False
+            for step in ended.steps:
+                self._step(step)
+        except BaseException:
+            self._leave(frame)
+            raise
+        return True
+
+    def columns(self, text: str) -> list[tuple[str, DataType]]:
+        """The names and types of a query's columns."""
+        return [(f.name, f.dataType) for f in self._plan(text).schema.fields]
 
     def volume(self) -> Volume:
         """How many rows and files the running transaction would commit now."""
@@ -365,8 +403,24 @@ class LakeSession:
     # -- statements
 
     def _query(self, text: str) -> DataFrame:
+        self._show()
+        return self._plan(text)
+
+    def _plan(self, text: str, keep_views: bool = False) -> DataFrame:
         with self._reading() as context:
-            return self._planner.query(text, context)
+            return self._planner.query(text, context, keep_views)
+
+    def _show(self) -> None:
+        """Notes that somebody sees what the running transaction does."""
+        if self._thread.open:
+            self._thread.open[-1].shown = True
+
+    def _step(self, step: Callable[[], T]) -> T:
+        """Does something in the running transaction, or in none, and notes it."""
+        result = step()
+        if self._thread.open:
+            self._thread.open[-1].steps.append(step)
+        return result
 
     def _change(self, statement: st.Statement) -> Result:
         command = COMMANDS.get(type(statement))
@@ -376,13 +430,19 @@ class LakeSession:
 
     def _staged(self, lake: str, change: Callable[[Scope], int]) -> Result:
         """Makes a change in the running transaction, whole or not at all, or in one of its own."""
+        if self.in_transaction:
+            return Result(rows_affected=self._step(lambda: self._make(lake, change)))
+        rows = self._lakes[lake].catalog.retry.planned(lambda: self._make(lake, change))
+        return Result(snapshot_id=self._last_snapshot(), rows_affected=rows)
+
+    def _make(self, lake: str, change: Callable[[Scope], int]) -> int:
         in_transaction = self.in_transaction
         with self._frame() as frame:
             transaction = self._transaction(frame, lake).nested()
             context = self._context(_Frame({**frame.transactions, lake: transaction}, frame.reads))
             rows = change(Scope(context, self._planner, transaction, self._lakes[lake], in_transaction))
             transaction.fold()
-        return Result(snapshot_id=None if in_transaction else self._last_snapshot(), rows_affected=rows)
+        return rows
 
     def _lake_of(self, statement: Any) -> str:
         """The lake that a statement changes, from the first part of its name."""
@@ -463,6 +523,8 @@ class LakeSession:
                 else:
                     transaction.fold()
             outer.reads.update(frame.reads)
+            outer.steps += frame.steps
+            outer.shown |= frame.shown
             return Result()
         changed = [t for t in frame.transactions.values() if t.is_changed]
         if len(changed) > 1:
@@ -470,9 +532,10 @@ class LakeSession:
                 "a transaction can change one lake, since two catalog databases do not commit together;"
                 " change the other lake in a transaction of its own"
             )
-        self._thread.committed = None
+        self._thread.committed, self._thread.ended = None, frame
         for transaction in changed:
             self._thread.committed = transaction.commit()
+        self._thread.ended = None
         return Result(snapshot_id=self._last_snapshot())
 
     @contextmanager

@@ -1,0 +1,156 @@
+"""dbt snapshots of people who come, change and go; what DuckDB sees of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+
+from .. import reference
+
+Ask = Callable[[str], list[tuple[Any, ...]]]
+
+SNAPSHOTS = """
+sources:
+  - name: shop
+    schema: "{{ target.schema }}"
+    tables: [{name: people}]
+snapshots:
+  - name: ignored
+    relation: source('shop', 'people')
+    config: {unique_key: id, strategy: timestamp, updated_at: updated_at, hard_deletes: ignore}
+  - name: invalidated
+    relation: source('shop', 'people')
+    config: {unique_key: id, strategy: timestamp, updated_at: updated_at, hard_deletes: invalidate}
+  - name: recorded
+    relation: source('shop', 'people')
+    config: {unique_key: [id], strategy: check, check_cols: all, hard_deletes: new_record}
+  - name: far_away
+    relation: source('shop', 'people')
+    config:
+      unique_key: id
+      strategy: check
+      check_cols: [name]
+      hard_deletes: invalidate
+      dbt_valid_to_current: "timestamp'9999-12-31'"
+"""
+
+# A snapshot's versions: id, name, whether it holds, whether it says that the row is deleted.
+CHANGED = {
+    "ignored": "1 Ada -, 1 Ada L. +, 2 Grace +, 3 Alan +, 4 Radia +",
+    "invalidated": "1 Ada -, 1 Ada L. +, 2 Grace +, 3 Alan -, 4 Radia +",
+    "recorded": "1 Ada -, 1 Ada L. +, 2 Grace -, 2 Grace H. +, 3 Alan -, 3 Alan deleted +, 4 Radia +",
+    "far_away": "1 Ada -, 1 Ada L. +, 2 Grace -, 2 Grace H. +, 3 Alan -, 4 Radia +",
+}
+BACK = {
+    "ignored": "1 Ada -, 1 Ada L. +, 2 Grace +, 3 Alan -, 3 Alan +, 4 Radia +",
+    "invalidated": "1 Ada -, 1 Ada L. +, 2 Grace +, 3 Alan -, 3 Alan +, 4 Radia +",
+    "recorded": "1 Ada -, 1 Ada L. +, 2 Grace -, 2 Grace H. +, 3 Alan -, 3 Alan deleted -, 3 Alan +, 4 Radia +",
+    "far_away": "1 Ada -, 1 Ada L. +, 2 Grace -, 2 Grace H. +, 3 Alan -, 3 Alan +, 4 Radia +",
+}
+ENDED = {"ignored": [1], "invalidated": [1, 3], "recorded": [1, 2, 3], "far_away": [1, 2, 3]}
+"""Whose version each snapshot ends when people change."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What `dbt snapshot` did."""
+
+    first: int
+    """The newest snapshot of the lake before it."""
+    last: int
+    messages: list[str]
+    """The messages of the lake's snapshots."""
+    results: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class History:
+    ask: Ask
+    schema: str
+    changed: Run
+    """After a name changed, another one without its time, one left and one came."""
+    still: Run
+    back: Run
+    """After the one who left came back."""
+
+    def versions(self, name: str, run: Run) -> str:
+        deleted = "if(dbt_is_deleted = 'True', ' deleted', '')" if name == "recorded" else "''"
+        holds = "dbt_valid_to = '9999-12-31'" if name == "far_away" else "dbt_valid_to is null"
+        rows = f"select *, concat(id, ' ', name, {deleted}, if({holds}, ' +', ' -')) as version"
+        rows += f" from lake.{self.schema}.{name} at (version => {run.last})"
+        return self.ask(f"select string_agg(version, ', ' order by id, dbt_valid_from) from ({rows})")[0][0]
+
+
+@pytest.fixture(scope="class")
+def history(project: Any, lake_folder: Path) -> Iterator[History]:
+    connection = reference.connect(f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/")
+
+    def ask(query: str) -> list[tuple[Any, ...]]:
+        return connection.execute(query).fetchall()
+
+    def run() -> Run:
+        query = "select snapshot_id, commit_message from ducklake_snapshots('lake') order by snapshot_id"
+        first = ask(query)[-1][0]
+        results = {result.node.name: result for result in run_dbt(["snapshot"])}
+        found = ask(query)
+        return Run(first, found[-1][0], [text for id, text in found if id > first], results)
+
+    def change(*statements: str) -> None:
+        for statement in statements:
+            project.run_sql(statement.replace("people", f"{project.test_schema}.people"))
+
+    change(
+        "create table people (id bigint, name string, updated_at timestamp)",
+        "insert into people select *, timestamp'2026-01-01' from values (1, 'Ada'), (2, 'Grace'), (3, 'Alan')",
+    )
+    run()
+    change(
+        "update people set name = 'Ada L.', updated_at = timestamp'2026-01-02' where id = 1",
+        "update people set name = 'Grace H.' where id = 2",
+        "delete from people where id = 3",
+        "insert into people values (4, 'Radia', timestamp'2026-01-02')",
+    )
+    changed, still = run(), run()
+    change("insert into people values (3, 'Alan', timestamp'2026-01-03')")
+    yield History(ask, project.test_schema, changed, still, run())
+    connection.close()
+
+
+class TestSnapshots:
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"snapshots.yml": SNAPSHOTS}
+
+    @pytest.mark.parametrize("name", CHANGED)
+    def test_versions_end_and_begin(self, history: History, name: str) -> None:
+        assert history.versions(name, history.changed) == CHANGED[name]
+        assert history.versions(name, history.back) == BACK[name]
+
+    def test_a_version_ends_when_the_next_one_begins(self, history: History) -> None:
+        ends = f"select id, dbt_valid_to::date::text from lake.{history.schema}.ignored where dbt_valid_to is not null"
+        assert history.ask(f"{ends} order by id") == [(1, "2026-01-02"), (3, "2026-01-03")]
+
+    def test_a_run_is_one_snapshot_of_the_lake_for_each(self, history: History) -> None:
+        assert sorted(history.changed.messages) == [
+            "dbt snapshot: far_away (snapshot, check)",
+            "dbt snapshot: ignored (snapshot, timestamp)",
+            "dbt snapshot: invalidated (snapshot, timestamp)",
+            "dbt snapshot: recorded (snapshot, check)",
+        ]
+
+    def test_a_run_that_finds_nothing_is_no_snapshot(self, history: History) -> None:
+        assert history.still.messages == []
+        assert {result.message for result in history.still.results.values()} == {"no change"}
+
+    @pytest.mark.parametrize("name", ENDED)
+    def test_a_version_that_ends_is_an_updated_row(self, history: History, name: str) -> None:
+        snapshot = history.changed.results[name].adapter_response["snapshot_id"]
+        changes = f"ducklake_table_changes('lake', '{history.schema}', '{name}', {snapshot}, {snapshot})"
+        found = dict(history.ask(f"select change_type, list(id order by id) from {changes} group by 1"))
+        assert found.pop("update_preimage") == found.pop("update_postimage") == ENDED[name]
+        assert list(found) == ["insert"]
