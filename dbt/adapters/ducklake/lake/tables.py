@@ -361,9 +361,9 @@ def inlined_data(name: str, columns: Sequence[str]) -> sa.TableClause:
     return sa.table(name, *(sa.column(c) for c in ("row_id", "begin_snapshot", "end_snapshot", *columns)))
 
 
-def inlined_delete(table_id: int) -> sa.TableClause:
+def inlined_delete(table_id: int, name: str | None = None) -> sa.TableClause:
     """The table that holds the positions deleted from a table's data files."""
     return sa.table(
-        f"ducklake_inlined_delete_{table_id}",
+        name or f"ducklake_inlined_delete_{table_id}",
         *(sa.column(c) for c in ("file_id", "row_id", "begin_snapshot")),
     )

@@ -18,6 +18,7 @@ from sqlglot.errors import SqlglotError
 
 from ..lake.predicates import And, Comparison, In, Or, Predicate
 from ..lake.snapshot import Table
+from .types import quoted
 
 _MOST_VALUES = 1_000
 """Up to so many values of a key are looked for one by one."""
@@ -43,6 +44,35 @@ _PLAIN = (
     *(exp.Cast, exp.DataType, exp.Lower, exp.Upper),
 )
 """What a key may be made of: what has one value for a row, and comes out of sqlglot as it went in."""
+
+
+BROADCAST_BYTES = 64 * 2**20
+"""Rows of up to this size are sent to every task, so that the table that they are joined to stays where it is."""
+
+
+def fits_broadcast(rows: DataFrame) -> bool:
+    """Whether rows are so few that each task may have them all.
+
+    They are computed already; of such rows Spark knows no size, and would sort and move both sides of a join.
+    """
+    if (rows.sparkSession.conf.get("spark.sql.autoBroadcastJoinThreshold") or "").startswith("-"):
+        return False
+    sizes = ["8", *(_size(f) for f in rows.schema.fields)]
+    try:
+        found = rows.selectExpr(f"sum({' + '.join(sizes)}) as bytes").toArrow().column(0)[0].as_py()
+    except PySparkException:
+        return False  # a nested value that has no JSON
+    return (found or 0) <= BROADCAST_BYTES
+
+
+def _size(field: s.StructField) -> str:
+    """The SQL for about how many bytes a value takes."""
+    name = quoted(field.name)
+    if isinstance(field.dataType, s.StringType | s.BinaryType):
+        return f"coalesce(octet_length({name}), 0) + 8"
+    if isinstance(field.dataType, s.StructType | s.ArrayType | s.MapType | s.VariantType):
+        return f"coalesce(octet_length(to_json(named_struct('v', {name}))), 0)"
+    return "8"
 
 
 @dataclass(frozen=True)

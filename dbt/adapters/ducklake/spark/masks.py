@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -29,31 +29,86 @@ from .scope import Scope
 from .write import remove_folder, written_files
 
 DRIVER_POSITIONS = 1_000_000
-"""Up to so many positions the driver writes the delete files, which takes no Spark job; 16 bytes each."""
+"""Up to so many positions come to the driver, which writes the delete files without a Spark job."""
 
 _WORKERS = 16
 _DATA_FILE = "_lake_data_file"
 
 
-def take_away(scope: Scope, table: Table, scan: TableScan, places: DataFrame, besides: Sequence[DataFile] = ()) -> int:
+@dataclass(frozen=True)
+class Places:
+    """Where rows are, by file and position, as columns of rows that are computed already."""
+
+    rows: DataFrame
+    known: pa.Table | None
+    """The same on the driver, where they are not too many for it."""
+
+    @classmethod
+    def of(cls, rows: DataFrame) -> Places:
+        return cls(rows, rows.toArrow() if rows.count() <= DRIVER_POSITIONS else None)
+
+    def per_file(self) -> dict[str | None, int]:
+        """How many there are in each file; those of inlined rows are in none."""
+        if self.known is not None:
+            counts = self.known.group_by(FILE).aggregate([([], "count_all")])
+        else:
+            counts = self.rows.groupBy(FILE).agg(F.count("*").alias("count_all")).toArrow()
+        return dict(zip(counts.column(FILE).to_pylist(), counts.column("count_all").to_pylist(), strict=True))
+
+    def inlined(self) -> frozenset[int]:
+        """The row ids of inlined rows."""
+        if self.known is not None:
+            row_ids = self.known.filter(pc.field(FILE).is_null()).column(POSITION)
+        else:
+            row_ids = self.rows.where(F.col(FILE).isNull()).select(POSITION).toArrow().column(0)
+        return frozenset(row_ids.to_pylist())
+
+    def within(self, files: Collection[str]) -> Places:
+        """Those in some files."""
+        known = None if self.known is None else self.known.filter(pc.field(FILE).isin(list(files)))
+        return Places(self.rows.where(F.col(FILE).isin(*files)) if len(files) < 100 else self.rows, known)
+
+    def having(self, column: str) -> Places:
+        """Those of rows with a value in another column."""
+        known = None if self.known is None else self.known.filter(pc.field(column).is_valid())
+        return Places(self.rows.where(F.col(column).isNotNull()), known)
+
+    def repeated(self) -> tuple[str | None, int, int] | None:
+        """A place that is there more than once, and how often; None if each is there once."""
+        if self.known is not None:
+            counts = self.known.group_by([FILE, POSITION]).aggregate([([], "count_all")])
+            found = counts.filter(pc.field("count_all") > 1).slice(0, 1)
+        else:
+            counted = self.rows.groupBy(FILE, POSITION).agg(F.count("*").alias("count_all"))
+            found = counted.where("count_all > 1").limit(1).toArrow()
+        return next(((r[FILE], r[POSITION], r["count_all"]) for r in found.to_pylist()), None)
+
+    def once(self) -> Places:
+        """Each place, once."""
+        known = None if self.known is None else self.known.group_by([FILE, POSITION]).aggregate([])
+        return Places(self.rows.dropDuplicates([FILE, POSITION]), known)
+
+    def __bool__(self) -> bool:
+        return self.known is None or self.known.num_rows > 0
+
+
+def take_away(scope: Scope, table: Table, scan: TableScan, places: Places, besides: Sequence[DataFile] = ()) -> int:
     """Stages that the rows at these places are gone, and whole files besides; says how many rows had a place.
 
-    The places are computed already, and none is there twice.
+    None of the places is there twice.
     """
-    counts = places.groupBy(FILE).agg(F.count("*").alias("rows")).toArrow()
-    per_file: dict[str | None, int] = dict(zip(*(counts.column(i).to_pylist() for i in (0, 1)), strict=True))
+    per_file = places.per_file()
     total = sum(per_file.values())
     if None in per_file:
-        row_ids = places.where(F.col(FILE).isNull()).select(POSITION).toArrow().column(0)
-        scope.transaction.end_inlined(table, frozenset(row_ids.to_pylist()))
+        scope.transaction.end_inlined(table, places.inlined())
         del per_file[None]
     keys = file_keys(scan.files)
     touched = {key: keys[key] for key in per_file if key is not None}
     whole = {key for key, file in touched.items() if per_file[key] == file.live_rows}
     partly = {key: file for key, file in touched.items() if key not in whole}
     if partly:
-        rows = places.where(F.col(FILE).isin(*partly)) if whole and len(whole) < 100 else places
-        masks = _Masks(scope, table, partly, rows, sum(per_file[key] for key in partly)).masks()
+        some = places.within(partly) if whole else places
+        masks = _Masks(scope, table, partly, some, sum(per_file[key] for key in partly)).masks()
         scope.transaction.mask(table, masks, {file.id: per_file[key] for key, file in partly.items()})
     gone = [*besides, *(touched[key] for key in whole)]
     if gone:  # at last and at once, since the ids of staged files are theirs until one of them goes
@@ -68,7 +123,7 @@ class _Masks:
     scope: Scope
     table: Table
     files: Mapping[str, DataFile]
-    places: DataFrame
+    places: Places
     count: int
 
     def __post_init__(self) -> None:
@@ -77,12 +132,13 @@ class _Masks:
         self.snapshot = self.scope.transaction.base.id + 1
 
     def masks(self) -> dict[int, Mask]:
-        if self._fits_catalog():
-            return {file.id: Mask(positions=tuple(p.to_pylist())) for file, p in self._collected()}
+        known = self.places.known
+        if known is not None and self._fits_catalog():
+            return {file.id: Mask(positions=tuple(p.to_pylist())) for file, p in self._found(known)}
         before = sum(f.delete_file.delete_count for f in self.files.values() if f.delete_file)
-        if self.count + before <= DRIVER_POSITIONS:
+        if known is not None and self.count + before <= DRIVER_POSITIONS:
             with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lake-deletes") as pool:
-                return dict(pool.map(lambda found: self._written(*found), self._collected()))
+                return dict(pool.map(lambda found: self._written(*found), self._found(known)))
         named = {k: f for k, f in self.files.items() if _names_snapshots(f)}
         plain = {k: f for k, f in self.files.items() if k not in named}
         return {**self._by_spark(plain, False), **self._by_spark(named, True)}
@@ -94,9 +150,9 @@ class _Masks:
 
     # -- by the driver
 
-    def _collected(self) -> list[tuple[DataFile, pa.Array]]:
+    def _found(self, places: pa.Table) -> list[tuple[DataFile, pa.Array]]:
         """The positions of each file, in their order."""
-        places = self.places.select(FILE, POSITION).toArrow().sort_by([(FILE, "ascending"), (POSITION, "ascending")])
+        places = places.sort_by([(FILE, "ascending"), (POSITION, "ascending")])
         names = places.column(FILE).combine_chunks()
         positions = places.column(POSITION).combine_chunks()
         found, start = [], 0
@@ -121,11 +177,11 @@ class _Masks:
         """One delete file for each data file, written side by side."""
         if not files:
             return {}
-        spark = self.places.sparkSession
+        spark = self.places.rows.sparkSession
         known = spark.createDataFrame(
             [(key, f.id, f.path) for key, f in files.items()], f"{FILE} string, {_DATA_FILE} long, file_path string"
         )
-        rows = self.places.join(F.broadcast(known), FILE).select(
+        rows = self.places.rows.join(F.broadcast(known), FILE).select(
             _DATA_FILE, "file_path", F.col(POSITION).alias("pos"), F.lit(self.snapshot).alias(SNAPSHOT_COLUMN)
         )
         rows = reduce(DataFrame.union, [rows, *self._before([f for f in files.values() if f.delete_file])])
@@ -151,7 +207,7 @@ class _Masks:
         """What the files' delete files say already."""
         if not files:
             return []
-        spark = self.places.sparkSession
+        spark = self.places.rows.sparkSession
         deleted = {f.delete_file.path: f for f in files if f.delete_file}
         schema = s.StructType([s.StructField(name, s.LongType(), True) for name in ("pos", SNAPSHOT_COLUMN)])
         rows = read_parquet(spark, schema, [self.scope.lake.storage.spark_path(path) for path in deleted])

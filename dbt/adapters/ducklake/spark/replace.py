@@ -17,8 +17,8 @@ from ..lake.partitions import PartitionSpec
 from ..lake.snapshot import Table
 from ..lake.types import find_path
 from . import statements as st
-from .keys import Key, asked_of_target
-from .masks import take_away
+from .keys import Key, asked_of_target, fits_broadcast
+from .masks import Places, take_away
 from .rows import Target
 from .scan import FILE, POSITION, dataframe
 from .scope import Scope
@@ -61,7 +61,7 @@ def _using(scope: Scope, statement: st.Insert, table: Table, rows: DataFrame) ->
     target = Target.of(scope, statement.name, statement.alias, statement.with_clause)
     if scope.file_count(table) > 1:
         target.changing.asked = asked_of_target(rows, None, [Key(name, quoted(name)) for name in columns])
-    view = scope.planner.register(rows)
+    view = scope.planner.register(F.broadcast(rows) if fits_broadcast(rows) else rows)
     try:
         same = " and ".join(f"{target.label}.{quoted(name)} = _lake_new.{quoted(name)}" for name in columns)
         where = "" if statement.replace_where is None else f" where {statement.replace_where}"
@@ -82,7 +82,7 @@ def _column(table: Table, name: str) -> str:
 
 def _in_place(scope: Scope, table: Table, target: Target, places: DataFrame, rows: DataFrame) -> int:
     scope.transaction.rewrites(table, target.read())
-    take_away(scope, table, target.scan, places)
+    take_away(scope, table, target.scan, Places.of(places))
     return scope.write(rows, table)
 
 
@@ -109,7 +109,7 @@ def _partitions(scope: Scope, table: Table, rows: DataFrame) -> int:
     whole = [f for f in scan.files if known.get(f.id) in new]
     if new and (others.files or others.inlined):
         found = dataframe(scope.planner.spark, scope.lake.storage, others, places=True)
-        take_away(scope, table, others, _among(found, table, spec, new), besides=whole)
+        take_away(scope, table, others, Places.of(_among(found, table, spec, new)), besides=whole)
     else:
         transaction.end_files(table, whole)
     return count

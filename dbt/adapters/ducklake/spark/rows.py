@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
@@ -22,8 +22,8 @@ from ..lake.snapshot import Table
 from ..lake.types import Column, find_path
 from . import statements as st
 from .defaults import default_sql
-from .keys import asked_of_target, keys_of
-from .masks import take_away
+from .keys import asked_of_target, fits_broadcast, keys_of
+from .masks import Places, take_away
 from .names import RelationRef, find_names
 from .queries import Changing
 from .scan import FILE, OWN_ROW_ID, POSITION, TableScan, file_keys
@@ -42,7 +42,7 @@ def delete(scope: Scope, statement: st.Delete) -> int:
         scope.transaction.truncate(target.table)
         return sum(f.live_rows for f in scan.files) + len(scan.inlined or ())
     places = target.select([FILE, POSITION], f"where {statement.condition}").localCheckpoint()
-    return take_away(scope, target.table, target.scan, places)
+    return take_away(scope, target.table, target.scan, Places.of(places))
 
 
 def update(scope: Scope, statement: st.Update) -> int:
@@ -51,7 +51,7 @@ def update(scope: Scope, statement: st.Update) -> int:
     where = "" if statement.condition is None else f"where {statement.condition}"
     rows = target.select([*_PLACE, *target.old_columns(new.kept), *new.values("value")], where).localCheckpoint()
     target.write_versions(new.rows(rows, "value"))
-    return take_away(scope, target.table, target.scan, rows.select(FILE, POSITION))
+    return take_away(scope, target.table, target.scan, Places.of(rows.select(FILE, POSITION)))
 
 
 def merge(scope: Scope, statement: st.Merge) -> int:
@@ -220,7 +220,7 @@ class _Merge:
     def run(self) -> int:
         source = self._source()
         try:
-            return self._run(source, self._view(source))
+            return self._run(source, self._view(F.broadcast(source) if fits_broadcast(source) else source))
         finally:
             for view in self.views:
                 source.sparkSession.catalog.dropTempView(view)
@@ -238,20 +238,15 @@ class _Merge:
         missed = self._missed(view) if self.missed else None
         new_rows = self._new_rows(source, met) if self.inserted else None
         self.scope.transaction.rewrites(self.target.table, self.read)
-        acted = [rows for rows in (met.where(F.col(_CLAUSE).isNotNull()) if self.matched else None, missed) if rows]
-        count = 0
-        if new_rows is not None:
-            count += self.target.write(new_rows)
-        if acted and self._acts(met, missed):
-            for rows, clauses, stem in ((met, self.matched, "matched"), (missed, self.missed, "missed")):
-                versions = self._versions(rows, clauses, stem) if rows is not None else None
-                if versions is not None:
-                    self.target.write_versions(versions)
-            places = reduce(DataFrame.union, [rows.select(FILE, POSITION) for rows in acted])
-            if self._may_meet_twice:
-                places = places.dropDuplicates()
-            count += take_away(self.scope, self.target.table, self.target.scan, places)
-        return count
+        count = self.target.write(new_rows) if new_rows is not None else 0
+        places = self._places(met, missed)
+        if not places:
+            return count
+        for rows, clauses, stem in ((met, self.matched, "matched"), (missed, self.missed, "missed")):
+            versions = self._versions(rows, clauses, stem) if rows is not None else None
+            if versions is not None:
+                self.target.write_versions(versions)
+        return count + take_away(self.scope, self.target.table, self.target.scan, places)
 
     # -- the source
 
@@ -391,22 +386,26 @@ class _Merge:
         first = self.matched[0] if self.matched else None
         return first is not None and first.condition is None and isinstance(first.action, st.MergeDelete)
 
-    def _acts(self, met: DataFrame, missed: DataFrame | None) -> bool:
-        """Whether there is anything to do with rows of the table; an error if it is not clear what."""
-        acts = F.max(F.col(_CLAUSE).isNotNull()).alias("acts")
-        pairs = met.groupBy(FILE, POSITION).agg(F.count("*").alias("pairs"), acts)
-        most, any_acts = pairs.agg(F.max("pairs"), F.max("acts")).collect()[0]
-        if self.matched and not self._may_meet_twice and (most or 0) > 1:
-            raise self._ambiguous(pairs.where("pairs > 1").limit(1).collect()[0])
-        return bool(self.matched and any_acts) or (missed is not None and not missed.isEmpty())
+    def _places(self, met: DataFrame, missed: DataFrame | None) -> Places | None:
+        """Where the rows are that go, or get a new version; an error if it is not clear what becomes of one."""
+        parts = [met.select(FILE, POSITION, _CLAUSE)] if self.matched else []
+        parts += [missed.select(FILE, POSITION, _CLAUSE)] if missed is not None else []
+        if not parts:
+            return None
+        found = Places.of(reduce(DataFrame.union, parts))
+        repeated = found.repeated() if self.matched else None
+        if repeated is not None and not self._may_meet_twice:
+            raise self._ambiguous(*repeated)
+        found = found.having(_CLAUSE)
+        return found if repeated is None else found.once()
 
-    def _ambiguous(self, place: Row) -> ConstraintError:
-        found = F.col(FILE).eqNullSafe(place[FILE]) & (F.col(POSITION) == place[POSITION])
+    def _ambiguous(self, file: str | None, position: int, pairs: int) -> ConstraintError:
+        found = F.col(FILE).eqNullSafe(F.lit(file)) & (F.col(POSITION) == position)
         select = [*_PLACE[:2], *self.target.old_columns(self.target.table.columns)]
         row = self.target.select(select, "").where(found).collect()[0]
         shown = ", ".join(f"{c.name} = {row[_old(c)]!r}" for c in self.target.table.columns[:8])
         return ConstraintError(
-            f"{place['pairs']} rows of the source of MERGE match one row of table {self.target.table.name} ({shown});"
+            f"{pairs} rows of the source of MERGE match one row of table {self.target.table.name} ({shown});"
             " make the source have one row for each key, or the ON condition stricter"
         )
 
