@@ -139,6 +139,7 @@ def _compared(
         return lambda number: side.run(table, statement(number))
 
     ours, *others = bench.turns(*(changes(side) for side in sides), rebuild)
+    print(f"{what}: {ours:.1f} s, others {', '.join(f'{seconds:.1f} s' for seconds in others)}", flush=True)
     against = [*(side.name for side in sides[1:]), "Spark's rebuild as Parquet"]
     return [
         Figure(what, ours, other=seconds, against=name, goal="below 1")

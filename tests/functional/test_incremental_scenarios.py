@@ -100,10 +100,6 @@ as new (region, day, what)
 OVERWRITES = {
     "appended": ("incremental_strategy='append'", "abcdef"),
     "new_months": ("incremental_strategy='insert_overwrite', partition_by=['month(day)']", "cdef"),
-    "a_given_day": (
-        "incremental_strategy='insert_overwrite', partition_by=['day'], partitions=[\"date'2026-02-03'\"]",
-        "abdef",
-    ),
     "a_day_of_a_region": (
         "incremental_strategy='insert_overwrite', partition_by=['region', 'day'],"
         " partitions=[{'region': \"'us'\", 'day': \"date'2026-01-05'\"}]",
@@ -117,7 +113,6 @@ BUCKETS += "{% if is_incremental() %} where id = 7 {% endif %}"
 
 NOTHING_NEW = "select id from range(5) {% if is_incremental() %} where id < 0 {% endif %}"
 STRATEGIES = {
-    "append": "incremental_strategy='append'",
     "merge": "unique_key='id'",
     "delete_insert": "incremental_strategy='delete+insert', unique_key='id'",
     "insert_overwrite": "incremental_strategy='insert_overwrite', partition_by='id'",
@@ -158,10 +153,6 @@ WRONG = {
         ["unique_key names 'nothing', which is no column of", "it has id"],
     ),
     "emptied": (model(NOTHING_NEW, "incremental_strategy='insert_overwrite'"), ["would empty table emptied"]),
-    "two_of_one_key": (
-        model("select 1 as id, 'x' as name from range({{ 2 if is_incremental() else 1 }})", "unique_key='id'"),
-        ["two_of_one_key", "1"],
-    ),
 }
 """Models that fail in the second run at the latest, and what they say then."""
 
@@ -379,15 +370,16 @@ class TestMicrobatch:
 MEET = """
 import os, pathlib, time
 
-def meet(name):
+def meet(name, folder=os.environ.get("MEET"), writer=os.environ.get("WRITER")):
     '''Waits until two runs have begun to change this table, if they are to meet.'''
-    if "MEET" not in os.environ:
-        return
-    pathlib.Path(os.environ["MEET"], f"{name}-{os.getpid()}").touch()
+    if folder is None:
+        return True
+    pathlib.Path(folder, f"{name}-{writer}").touch()
     end = time.monotonic() + 240
-    while len(list(pathlib.Path(os.environ["MEET"]).glob(f"{name}-*"))) < 2:
+    while len(list(pathlib.Path(folder).glob(f"{name}-*"))) < 2:
         assert time.monotonic() < end, "the other run did not come"
         time.sleep(0.1)
+    return True
 """
 
 SAME = f"""{MEET}
@@ -406,9 +398,20 @@ def model(dbt, session):
     if not dbt.is_incremental:
         return session.sql("select writer, id, 0 as count from range(4), values ('one'), ('two') as w (writer)")
     meet("apart")
+    session.udf.register("meet", meet, "boolean")
     writer = os.environ["WRITER"]
     counts = session.range(5).join(dbt.source("lake", "apart").where(f"writer = '{{writer}}'"), "id", "left")
     return counts.selectExpr(f"'{{writer}}' as writer", "id", "coalesce(count, 0) + 1 as count")
+"""
+
+COUNTED = """
+-- Waits with a function of {{ ref('apart') }}
+{{ config(materialized='incremental', unique_key='id') }}
+{% if is_incremental() %}
+select id, coalesce(count, 0) + 1 as count from range(5) left join {{ this }} using (id) where meet('counted')
+{% else %}
+select id, 0 as count from range(4)
+{% endif %}
 """
 
 SOURCES = """
@@ -423,7 +426,7 @@ sources:
 class TestTwoRunsUpsertAtOnce:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"same.py": SAME, "apart.py": APART, "sources.yml": SOURCES}
+        return {"same.py": SAME, "apart.py": APART, "counted.sql": COUNTED, "sources.yml": SOURCES}
 
     def test_no_update_is_lost(self, project: Any, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         run_dbt(["run"])
@@ -431,7 +434,7 @@ class TestTwoRunsUpsertAtOnce:
         command += ["--profiles-dir", str(project.profiles_dir), "--log-path", str(tmp_path / "logs")]
         command += ["--target-path", str(tmp_path / "target")]
         monkeypatch.setenv("MEET", str(tmp_path))
-        with subprocess.Popen(command, env={**os.environ, "WRITER": "two"}, stdout=subprocess.DEVNULL) as other:
+        with subprocess.Popen(command, env={**os.environ, "WRITER": "two"}) as other:
             monkeypatch.setenv("WRITER", "one")
             here = {r.node.name: (str(r.status), r.message) for r in run_dbt(["run"], expect_pass=None)}
             other.wait(timeout=240)
@@ -443,12 +446,12 @@ class TestTwoRunsUpsertAtOnce:
         counts = f"select writer, list(id order by id), max(count) from lake.{schema}.apart group by writer order by 1"
         assert ask(counts) == [("one", [0, 1, 2, 3, 4], 1), ("two", [0, 1, 2, 3, 4], 1)]
 
-        (_, done), (_, failed) = sorted((here["same"], there["same"]), reverse=True)
-        assert [here["same"][0], there["same"][0]].count("error") == 1
-        winner = done.removeprefix("snapshot ").split(",")[0]
-        assert f"snapshot {winner} by tester (dbt run: same (incremental, merge))" in failed
-        counts = f"select list(id order by id), min(count), max(count) from lake.{schema}.same"
-        assert ask(counts) == [([0, 1, 2, 3, 4], 1, 1)]
-        monkeypatch.delenv("MEET")
-        run_dbt(["run", "-s", "same"])
-        assert ask(counts) == [([0, 1, 2, 3, 4], 2, 2)]
+        # A query that loses the race is planned again; what a Python model gave is not known to be right any more.
+        assert (here["counted"][0], there["counted"][0]) == ("success", "success")
+        counts = "select list(id order by id), min(count), max(count) from lake."
+        assert ask(f"{counts}{schema}.counted") == [([0, 1, 2, 3, 4], 2, 2)]
+        (first, why), (second, _) = sorted((here["same"], there["same"]))
+        assert (first, second) == ("error", "success")
+        for words in (f"{schema}.same, but snapshot ", " by tester (dbt run: same (", "run it again on the new state"):
+            assert words in why
+        assert ask(f"{counts}{schema}.same") == [([0, 1, 2, 3, 4], 1, 1)]

@@ -36,6 +36,23 @@ def test_quickstart_builds_a_lake_that_duckdb_reads(tmp_path: Path) -> None:
             == lake.execute("select count(*) from lake.main_raw.events where kind = 'visit'").fetchall()
         )
         assert lake.execute("select count(*) from lake.main_staging.stg_customers").fetchall() == [(12,)]
+        # The second build updated what was merged, replaced the year's batch, and ended versions.
+        events = "select customer_id, min(e.at), max(e.at) from lake.main_raw.events e group by customer_id order by 1"
+        seen = "select customer_id, first_seen, last_seen from lake.main.last_seen order by 1"
+        assert lake.execute(seen).fetchall() == lake.execute(events).fetchall()
+        years = "select year(happened_at), count(*) from lake.main.activity group by 1 order by 1"
+        assert lake.execute(years).fetchall() == [(2025, 12), (2026, 108)]
+        batches = "select count(*) from ducklake_snapshots('lake') where commit_message like '%: activity (%'"
+        assert lake.execute(batches).fetchall() == [(3,)]
+        versions = (
+            "select count(*) filter (dbt_valid_to is null), count(dbt_valid_to) > 0 from lake.main.customers_history"
+        )
+        assert lake.execute(versions).fetchall() == [(12, True)]
+        large = "select count(*) from lake.main.orders where lake.main.order_size(amount) = 'large'"
+        assert (
+            lake.execute("select sum(large_orders) from lake.main.customers").fetchall()
+            == lake.execute(large).fetchall()
+        )
     finally:
         lake.close()
     catalog = json.loads((folder / "target" / "catalog.json").read_text())

@@ -25,18 +25,15 @@ snapshots:
     config: {unique_key: id, strategy: timestamp, updated_at: updated_at, hard_deletes: ignore}
   - name: invalidated
     relation: source('shop', 'people')
-    config: {unique_key: id, strategy: timestamp, updated_at: updated_at, hard_deletes: invalidate}
-  - name: recorded
-    relation: source('shop', 'people')
-    config: {unique_key: [id], strategy: check, check_cols: all, hard_deletes: new_record}
-  - name: far_away
-    relation: source('shop', 'people')
     config:
       unique_key: id
-      strategy: check
-      check_cols: [name]
+      strategy: timestamp
+      updated_at: updated_at
       hard_deletes: invalidate
       dbt_valid_to_current: "timestamp'9999-12-31'"
+  - name: recorded
+    relation: source('shop', 'people')
+    config: {unique_key: [id], strategy: check, check_cols: [name], hard_deletes: new_record}
 """
 
 # A snapshot's versions: id, name, whether it holds, whether it says that the row is deleted.
@@ -44,15 +41,13 @@ CHANGED = {
     "ignored": "1 Ada -, 1 Ada L. +, 2 Grace +, 3 Alan +, 4 Radia +",
     "invalidated": "1 Ada -, 1 Ada L. +, 2 Grace +, 3 Alan -, 4 Radia +",
     "recorded": "1 Ada -, 1 Ada L. +, 2 Grace -, 2 Grace H. +, 3 Alan -, 3 Alan deleted +, 4 Radia +",
-    "far_away": "1 Ada -, 1 Ada L. +, 2 Grace -, 2 Grace H. +, 3 Alan -, 4 Radia +",
 }
 BACK = {
     "ignored": "1 Ada -, 1 Ada L. +, 2 Grace +, 3 Alan -, 3 Alan +, 4 Radia +",
     "invalidated": "1 Ada -, 1 Ada L. +, 2 Grace +, 3 Alan -, 3 Alan +, 4 Radia +",
     "recorded": "1 Ada -, 1 Ada L. +, 2 Grace -, 2 Grace H. +, 3 Alan -, 3 Alan deleted -, 3 Alan +, 4 Radia +",
-    "far_away": "1 Ada -, 1 Ada L. +, 2 Grace -, 2 Grace H. +, 3 Alan -, 3 Alan +, 4 Radia +",
 }
-ENDED = {"ignored": [1], "invalidated": [1, 3], "recorded": [1, 2, 3], "far_away": [1, 2, 3]}
+ENDED = {"ignored": [1], "invalidated": [1, 3], "recorded": [1, 2, 3]}
 """Whose version each snapshot ends when people change."""
 
 
@@ -80,7 +75,7 @@ class History:
 
     def versions(self, name: str, run: Run) -> str:
         deleted = "if(dbt_is_deleted = 'True', ' deleted', '')" if name == "recorded" else "''"
-        holds = "dbt_valid_to = '9999-12-31'" if name == "far_away" else "dbt_valid_to is null"
+        holds = "dbt_valid_to = '9999-12-31'" if name == "invalidated" else "dbt_valid_to is null"
         rows = f"select *, concat(id, ' ', name, {deleted}, if({holds}, ' +', ' -')) as version"
         rows += f" from lake.{self.schema}.{name} at (version => {run.last})"
         return self.ask(f"select string_agg(version, ', ' order by id, dbt_valid_from) from ({rows})")[0][0]
@@ -137,7 +132,6 @@ class TestSnapshots:
 
     def test_a_run_is_one_snapshot_of_the_lake_for_each(self, history: History) -> None:
         assert sorted(history.changed.messages) == [
-            "dbt snapshot: far_away (snapshot, check)",
             "dbt snapshot: ignored (snapshot, timestamp)",
             "dbt snapshot: invalidated (snapshot, timestamp)",
             "dbt snapshot: recorded (snapshot, check)",

@@ -28,9 +28,9 @@ from .helpers import rows, run, snapshots, value
 WAYS = ("in the catalog", "by the driver", "by Spark")
 
 
-@pytest.fixture(params=[WAYS[0], pytest.param(WAYS[1], marks=pytest.mark.long), WAYS[2]])
+@pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, lake: LakeSession, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How the positions of deleted rows are kept: each test with it runs in all three ways, usually in two."""
+    """How the positions of deleted rows are kept: each test with it runs in all three ways, usually in one of them."""
     if request.param != "in the catalog":
         lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
     if request.param == "by Spark":

@@ -1,6 +1,7 @@
 {{ config(
     partition_by=['month(ordered_at)'],
     sorted_by=['ordered_at'],
+    event_time='ordered_at',
     contract={'enforced': true},
 ) }}
 

@@ -143,6 +143,12 @@ def collision(what: str, commit: Commit, done: str) -> ConflictError:
     )
 
 
+def collision_in(table_id: int, what: str, others: list[Commit], done: str) -> ConflictError:
+    """A collision with one of those that changed a table; which of several it was is not known."""
+    guilty = [c for c in others if any(changed == table_id for _, changed in parse_changes(c.changes_made).tables)]
+    return collision(what, (guilty or others)[-1], done if len(guilty) == 1 else f"or one before it {done}")
+
+
 def _collisions(mine: Intent, theirs: Changes) -> Iterator[tuple[str, str]]:
     for name in mine.created_schemas & theirs.created_schemas:
         yield f"creates schema {name}", "created it"

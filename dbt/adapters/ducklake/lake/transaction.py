@@ -481,13 +481,13 @@ class Transaction:
                 connection, self.catalog, table_id, data.ended, data.masks, self.base.id
             ):
                 what = f"deletes from {self.base_state.qualified(self.base_state.tables[table_id])}"
-                raise conflicts.collision(what, others[-1], "or one before it changed rows of the same files")
+                raise conflicts.collision_in(table_id, what, others, "changed rows of the same files")
         for table_id, read in self.staged.rewritten.items():
             if read is None:
                 continue  # looked at by the words of what others did
             if self._has_new_rows(connection, self.base_state.tables[table_id], latest, read):
                 what = f"rewrites rows of {self.base_state.qualified(self.base_state.tables[table_id])}"
-                raise conflicts.collision(what, others[-1], "or one before it inserted rows that it should have read")
+                raise conflicts.collision_in(table_id, what, others, "inserted rows that it should have read")
 
     def _has_new_rows(self, connection: sa.Connection, table: Table, latest: SnapshotInfo, read: Read) -> bool:
         """Whether a table may have rows, as of now, that the base has not and that would have been read."""

@@ -11,6 +11,7 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 from pyspark.sql import Column as Column_
@@ -38,6 +39,7 @@ from .types import (
     quoted,
     stored_field,
     stored_leaf,
+    string_literal,
 )
 
 ROW_ID = "rowid"
@@ -271,56 +273,61 @@ class _Reader:
     def _without_deleted(self, rows: DataFrame, files: Sequence[DataFile]) -> DataFrame:
         """The rows whose position in their file is not deleted.
 
-        A row is known by one number, the hash of its file's name plus its position: joining on one
-        long is what costs a scan least. That no two files' numbers meet is checked here.
+        Each 64 rows that follow each other are known by one number, the hash of their file's name plus
+        theirs, and have a mask that says which of them are deleted. Joining on one long is cheap, and
+        cheaper still as a scan mostly asks for the entry that it just had. That no two files' numbers
+        meet is checked here.
         """
         salt, starts = _position_keys(files)
-        deleted = [(starts[f.id] + position,) for f in files for position in f.inlined_deletes]
-        parts = []
-        if deleted:
-            parts.append(self.spark.createDataFrame(deleted, "_lake_key long"))
-        delete_files = [f for f in files if f.delete_file is not None]
-        if delete_files:
-            parts.append(self._deleted_positions(delete_files, starts))
-        keys = reduce(DataFrame.union, parts)
         name = _file_name(f.path for f in files)
         name = F.concat(name, F.lit(salt)) if salt else name
+        position = F.col("_metadata.row_index")
         columns = rows.columns
-        keyed = rows.withColumn("_lake_row_key", F.xxhash64(name) + F.col("_metadata.row_index"))
-        kept = keyed.join(F.broadcast(keys), F.col("_lake_row_key") == F.col("_lake_key"), "left_anti")
+        keyed = rows.withColumns({"_lake_block": F.xxhash64(name) + F.shiftright(position, 6), "_lake_row": position})
+        masked = keyed.join(F.broadcast(self._masks(files, starts)), F.col("_lake_block") == F.col("_lake_key"), "left")
+        kept = masked.where("_lake_mask is null or shiftright(_lake_mask, cast(_lake_row & 63 as int)) & 1 = 0")
         if self.virtual or self.places:
-            return kept.drop("_lake_row_key")
+            return kept.drop("_lake_block", "_lake_row", "_lake_key", "_lake_mask")
         return kept.select(*(F.col(quoted(c)) for c in columns))
 
+    def _masks(self, files: Sequence[DataFile], starts: Mapping[int, int]) -> DataFrame:
+        """For each 64 rows of which some are deleted their number, and a mask with a bit for each that is."""
+        inlined = [(starts[f.id], position) for f in files for position in f.inlined_deletes]
+        delete_files = [f for f in files if f.delete_file is not None]
+        if not delete_files:
+            masks: dict[int, int] = defaultdict(int)
+            for start, position in inlined:
+                masks[start + (position >> 6)] |= 1 << (position & 63)
+            few = pa.table({"_lake_key": masks.keys(), "_lake_mask": map(_signed, masks.values())}, _MASKS)
+            return self.spark.createDataFrame(few)
+        positions = self._deleted_positions(delete_files, starts)
+        if inlined:
+            positions = positions.union(self.spark.createDataFrame(inlined, "_lake_start long, pos long"))
+        count = sum(f.delete_file.delete_count for f in files if f.delete_file)
+        if len(delete_files) <= _FEW_FILES and count <= _FEW_POSITIONS:
+            positions = positions.coalesce(1)  # one task needs no exchange
+        block = (F.col("_lake_start") + F.shiftright("pos", 6)).alias("_lake_key")
+        bit = F.expr("shiftleft(1L, cast(pos & 63 as int))")
+        return positions.groupBy(block).agg(F.bit_or(bit).alias("_lake_mask"))
+
     def _deleted_positions(self, files: Sequence[DataFile], starts: Mapping[int, int]) -> DataFrame:
-        """The numbers of the rows that delete files name."""
-        schema = s.StructType(
-            [
-                s.StructField("pos", s.LongType(), True),
-                s.StructField("_ducklake_internal_snapshot_id", s.LongType(), True),
-            ]
-        )
-        paths = [self.storage.spark_path(f.delete_file.path) for f in files if f.delete_file]
-        positions = read_parquet(self.spark, schema, paths).select(
-            F.col("_metadata.file_name").alias("_lake_delete_file"),
-            "pos",
-            "_ducklake_internal_snapshot_id",
-        )
+        """What delete files name: the number of their data file's first rows, and positions."""
+        begun = "_ducklake_internal_snapshot_id"
+        schema = s.StructType([s.StructField(name, s.LongType(), True) for name in ("pos", begun)])
+        paths = {f.delete_file.path: f for f in files if f.delete_file}
+        rows = read_parquet(self.spark, schema, [self.storage.spark_path(path) for path in paths])
         # A file that is only staged names the snapshot to come: all that it says holds.
-        begin = self.spark.createDataFrame(
-            [
-                (_base_name(f.delete_file.path), starts[f.id], self.scan.at if f.delete_file.id >= 0 else None)
-                for f in files
-                if f.delete_file
-            ],
-            "_lake_name string, _lake_start long, _lake_at long",
-        )
-        then, at = F.col("_ducklake_internal_snapshot_id"), F.col("_lake_at")
-        return (
-            positions.join(F.broadcast(begin), F.col("_lake_delete_file") == F.col("_lake_name"))
-            .where(then.isNull() | at.isNull() | (then <= at))
-            .select((F.col("_lake_start") + F.col("pos")).alias("_lake_key"))
-        )
+        ats = {path: self.scan.at if f.delete_file and f.delete_file.id >= 0 else None for path, f in paths.items()}
+        if len(files) <= _FEW_FILES:
+            start = _by_file({path: starts[f.id] for path, f in paths.items()})
+            at = _by_file(ats) if None in ats.values() else f"{self.scan.at}L"
+        else:
+            known = [(_base_name(path), starts[f.id], ats[path]) for path, f in paths.items()]
+            begin = self.spark.createDataFrame(known, "_lake_name string, _lake_begin long, _lake_at long")
+            rows = rows.withColumn("_lake_file", F.col("_metadata.file_name"))
+            rows = rows.join(F.broadcast(begin), F.col("_lake_file") == F.col("_lake_name"))
+            start, at = "_lake_begin", "_lake_at"
+        return rows.where(f"coalesce({begun} <= {at}, true)").selectExpr(f"{start} as _lake_start", "pos")
 
     # -- inlined rows
 
@@ -368,6 +375,17 @@ def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]
 
 
 _MANY = 100
+
+_MASKS = pa.schema([("_lake_key", pa.int64()), ("_lake_mask", pa.int64())])
+_FEW_FILES, _FEW_POSITIONS = 32, 2_000_000
+"""Delete files up to these are read by one task."""
+
+
+def _by_file(numbers: Mapping[str, int | None]) -> str:
+    """The SQL for a number that each file has, by its path."""
+    texts = {_base_name(path): "null" if n is None else str(n) for path, n in numbers.items()}
+    pairs = ", ".join(f"{string_literal(name)}, cast({text} as bigint)" for name, text in texts.items())
+    return f"map({pairs})[_metadata.file_name]"
 
 
 def _position_keys(files: Sequence[DataFile]) -> tuple[str, dict[int, int]]:

@@ -1,0 +1,14 @@
+{# A run looks at the new events only: who is known is updated, but for when it was seen first. #}
+{{ config(
+    materialized='incremental',
+    unique_key='customer_id',
+    merge_exclude_columns=['first_seen'],
+    partition_by=['bucket(4, customer_id)'],
+) }}
+
+select customer_id, min(at) as first_seen, max(at) as last_seen, max_by(kind, at) as did
+from {{ ref('events') }}
+{% if is_incremental() %}
+where at > (select max(last_seen) from {{ this }})
+{% endif %}
+group by customer_id
