@@ -20,13 +20,14 @@
 {#- The model's rows, planned as a temporary view and put into the table by the strategy's own statement. -#}
 {% macro ducklake_build_increment(relation, strategy_macro) -%}
   {% do adapter.begin_node() %}
-  {% do adapter.evolve_layout(relation, config) %}
+  {% do adapter.evolve_layout(relation, config, columns_to_come=true) %}
   {% do ducklake_run_header() %}
   {%- set query = adapter.python_query(model, compiled_code) if model.language == 'python' else compiled_code -%}
   {%- set temp_relation = make_temp_relation(relation) -%}
   {%- call statement() -%}{{ create_table_as(True, temp_relation, query) }}{%- endcall -%}
   {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
   {%- set dest_columns = process_schema_changes(on_schema_change, temp_relation, relation) -%}
+  {% do adapter.evolve_layout(relation, config) %}
   {%- if not dest_columns -%}
     {%- set dest_columns = adapter.get_columns_in_relation(relation) -%}
   {%- endif -%}

@@ -1,9 +1,5 @@
 {% materialization snapshot, adapter='ducklake' %}
   {% do adapter.begin_node() %}
-  {%- set existing_relation = load_cached_relation(this) -%}
-  {%- if existing_relation is not none and existing_relation.is_table -%}
-    {% do adapter.evolve_layout(this, config) %}
-  {%- endif -%}
   {{ return(dbt.materialization_snapshot_default()) }}
 {% endmaterialization %}
 
@@ -15,6 +11,8 @@
   {{ return(default__snapshot_merge_sql(target, source, insert_cols)) }}
 {%- endmacro %}
 
+{#- Called of a table that is there, behind the hooks that stand outside of the transaction. -#}
 {% macro ducklake__create_columns(relation, columns) -%}
-  {{ return(default__create_columns(relation, columns)) }}
+  {% do default__create_columns(relation, columns) %}
+  {% do adapter.evolve_layout(relation, config) %}
 {%- endmacro %}

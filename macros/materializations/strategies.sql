@@ -53,7 +53,7 @@
 {%- endmacro %}
 
 {% macro ducklake__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns) -%}
-  {{ return(default__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns)) }}
+  {{ return(adapter.updated_columns(merge_update_columns, merge_exclude_columns, dest_columns)) }}
 {%- endmacro %}
 
 {% macro ducklake__get_incremental_delete_insert_sql(arg_dict) -%}

@@ -141,7 +141,15 @@ LAYOUT = """
 select id, id % 2 as part, date'2025-12-30' + cast(id as int) as day
 from range({{ '4, 8' if is_incremental() else '4' }})
 """
-NEW_LAYOUT = {"partition_by": ["year(day)"], "sorted_by": ["day desc"]}
+# A key on a column that comes with it, and one whose column goes.
+NEW_KEY = """
+{{ config(
+    materialized='incremental', on_schema_change='sync_all_columns', partition_by=var('new_key', ['old']),
+    sorted_by=var('new_key', ['old'])
+) }}
+select id, 'x' as {{ 'new' if is_incremental() else 'old' }} from range(2)
+"""
+NEW_LAYOUT = {"new_key": ["new"], "partition_by": ["year(day)"], "sorted_by": ["day desc"]}
 
 WRONG = {
     "unknown_strategy": (
@@ -217,6 +225,7 @@ class TestStrategies:
             "places_append": model(PLACES, "on_schema_change='append_new_columns'"),
             "places_sync": model(PLACES, "on_schema_change='sync_all_columns', unique_key='id'"),
             "layout": LAYOUT,
+            "new_key": NEW_KEY,
         }
         return {f"{name}.sql": query for name, query in queries.items()}
 
@@ -224,7 +233,7 @@ class TestStrategies:
         strategies = {
             **dict.fromkeys((*OPTIONS, "pairs_merged", "places_sync"), "merge"),
             **dict.fromkeys((*OVERWRITES, "buckets"), "insert_overwrite"),
-            **dict.fromkeys(("appended", "places_append", "layout"), "append"),
+            **dict.fromkeys(("appended", "places_append", "layout", "new_key"), "append"),
             "pairs_replaced": "delete+insert",
             "only_new": "only_new",
         }
@@ -316,6 +325,20 @@ class TestStrategies:
         assert runs.ask(files) == [(1, 4)]
         assert runs.text("layout", "id", "") == "01234567"
 
+    def test_a_key_comes_with_its_column_and_goes_with_it(self, runs: Runs) -> None:
+        assert runs.ask(f"select id, new from {runs.table('new_key')} order by all") == [
+            (0, "x"),
+            (0, None),
+            (1, "x"),
+            (1, None),
+        ]
+        metadata = "__ducklake_metadata_lake.ducklake_"
+        values = (
+            f"select partition_value from {metadata}file_partition_value join {metadata}data_file using (data_file_id)"
+            f" where begin_snapshot = {runs.snapshot('new_key')}"
+        )
+        assert runs.ask(values) == [("x",)]
+
     @pytest.mark.parametrize("name", WRONG)
     def test_what_is_wrong_is_said(self, runs: Runs, name: str) -> None:
         assert runs.second[name].status == "error"
@@ -358,6 +381,8 @@ class TestMicrobatch:
         window = ["--event-time-start", "2026-01-03", "--event-time-end", "2026-01-04"]
         run_dbt(["run", "-s", "days", *window])
         assert messages(ask, before) == {"a day of events": 1}
+        batch = "select commit_extra_info->'batch'->>'start' from ducklake_snapshots('lake') order by snapshot_id"
+        assert ask(batch)[-1] == ("2026-01-03T00:00:00+00:00",)
         changes = f"ducklake_table_changes('lake', '{project.test_schema}', 'days', {before + 1}, {before + 1})"
         assert ask(
             f"select change_type, list(id order by id), list(distinct what) from {changes} group by 1 order by 1"
@@ -388,7 +413,7 @@ def model(dbt, session):
     if not dbt.is_incremental:
         return session.sql("select id, 0 as count from range(4)")
     meet("same")
-    counts = session.range(5).join(dbt.source("lake", "same"), "id", "left")
+    counts = session.range(5).join(session.sql(f"select * from {{dbt.this}}"), "id", "left")
     return counts.selectExpr("id", "coalesce(count, 0) + 1 as count")
 """
 
@@ -400,7 +425,7 @@ def model(dbt, session):
     meet("apart")
     session.udf.register("meet", meet, "boolean")
     writer = os.environ["WRITER"]
-    counts = session.range(5).join(dbt.source("lake", "apart").where(f"writer = '{{writer}}'"), "id", "left")
+    counts = session.range(5).join(session.table(str(dbt.this)).where(f"writer = '{{writer}}'"), "id", "left")
     return counts.selectExpr(f"'{{writer}}' as writer", "id", "coalesce(count, 0) + 1 as count")
 """
 
@@ -414,19 +439,12 @@ select id, 0 as count from range(4)
 {% endif %}
 """
 
-SOURCES = """
-sources:
-  - name: lake
-    schema: "{{ target.schema }}"
-    tables: [{name: same}, {name: apart}]
-"""
-
 
 @pytest.mark.processes
 class TestTwoRunsUpsertAtOnce:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"same.py": SAME, "apart.py": APART, "counted.sql": COUNTED, "sources.yml": SOURCES}
+        return {"same.py": SAME, "apart.py": APART, "counted.sql": COUNTED}
 
     def test_no_update_is_lost(self, project: Any, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         run_dbt(["run"])

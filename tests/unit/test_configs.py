@@ -73,9 +73,28 @@ def test_a_batch_needs_its_column() -> None:
 
 
 def test_a_unique_key_names_columns() -> None:
-    assert configs.key_columns(["ID", "`a b`"], ["id", "a b"], "main.t") == ["`id`", "`a b`"]
+    assert configs.named_columns("unique_key", ["ID", "`a b`"], ["id", "a b"], "main.t") == ["`id`", "`a b`"]
     with pytest.raises(CompilationError, match="unique_key names 'nothing', which is no column of main.t; it has id"):
-        configs.key_columns("nothing", ["id"], "main.t")
+        configs.named_columns("unique_key", "nothing", ["id"], "main.t")
+
+
+def test_a_merge_updates_the_columns_that_are_named() -> None:
+    columns = ["id", "full name", "at"]
+    assert configs.updated_columns(None, None, columns) == ["`id`", "`full name`", "`at`"]
+    assert configs.updated_columns(["Full Name"], None, columns) == ["`full name`"]
+    assert configs.updated_columns(None, "AT", columns) == ["`id`", "`full name`"]
+    for given in (("none", None), (None, ["none"])):
+        with pytest.raises(CompilationError, match="columns names 'none', which is no column of the model; it has id"):
+            configs.updated_columns(*given, columns)
+
+
+def test_a_key_gives_way_where_its_column_is_still_to_come() -> None:
+    changes = configs.layout_changes({"partition_by": "region", "table_options": {"target_file_size": "1MB"}}, "main.t")
+    assert changes[:2] == [
+        ("alter table main.t set partitioned by (region)", "alter table main.t reset partitioned by"),
+        ("alter table main.t reset sorted by", "alter table main.t reset sorted by"),
+    ]
+    assert [instead for _, instead in changes[2:]] == [None]
 
 
 def test_partitions_are_values_of_the_keys_without_a_transform() -> None:

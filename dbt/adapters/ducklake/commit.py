@@ -67,6 +67,7 @@ class NodeCommit:
             "materialized": self._materialized,
             "strategy": self._strategy,
             "full_refresh": bool(full_refresh),
+            "batch": self._batch(),
             "dbt_version": version("dbt-core"),
             "adapter_version": version("dbt-ducklake"),
             "target": self._config.target_name,
@@ -80,6 +81,11 @@ class NodeCommit:
         }
         given = self._settings["commit_extra_info"] or {}
         return {**{k: v for k, v in derived.items() if v is not None}, **given}
+
+    def _batch(self) -> dict[str, str] | None:
+        """The window of a microbatch."""
+        batch = getattr(self._node, "batch", None)
+        return batch and {"start": batch.event_time_start.isoformat(), "end": batch.event_time_end.isoformat()}
 
 
 def default_strategy(config: Any) -> str:

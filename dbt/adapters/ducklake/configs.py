@@ -87,36 +87,41 @@ def layout_clauses(config: Any) -> str:
     return "\n".join(clauses)
 
 
-def layout_changes(config: Any, relation: str) -> list[str]:
-    """The statements that give a table which is there the layout of its model; files that are there stay."""
-    partition, order = partition_keys(config), sort_keys(config)
-    statements = [
-        f"alter table {relation} set partitioned by ({', '.join(partition)})"
-        if partition
-        else f"alter table {relation} reset partitioned by",
-        f"alter table {relation} set sorted by ({', '.join(order)})"
-        if order
-        else f"alter table {relation} reset sorted by",
-    ]
+def layout_changes(config: Any, relation: str) -> list[tuple[str, str | None]]:
+    """The statements that give a table which is there the layout of its model; files that are there stay.
+
+    Beside each is what stands in for it while a column that it names is still to come.
+    """
+    statements: list[tuple[str, str | None]] = []
+    for what, keys in (("partitioned by", partition_keys(config)), ("sorted by", sort_keys(config))):
+        reset = f"alter table {relation} reset {what}"
+        statements.append((f"alter table {relation} set {what} ({', '.join(keys)})" if keys else reset, reset))
     if options := table_options(config):
         pairs = (f"{string_literal(k)} = {string_literal(v)}" for k, v in options.items())
-        statements.append(f"alter table {relation} set tblproperties ({', '.join(pairs)})")
+        statements.append((f"alter table {relation} set tblproperties ({', '.join(pairs)})", None))
     return statements
 
 
-def key_columns(unique_key: Any, columns: Sequence[str], relation: str) -> list[str]:
-    """The columns of a table that a unique_key names, quoted."""
-    keys = [unique_key] if isinstance(unique_key, str) else list(unique_key or [])
+def named_columns(setting: str, names: Any, columns: Sequence[str], of: str) -> list[str]:
+    """The columns that a setting names, quoted."""
     there = {name.lower(): name for name in columns}
     found = []
-    for key in keys:
-        name = key.strip().strip('`"')
+    for given in [names] if isinstance(names, str) else list(names or []):
+        name = given.strip().strip('`"')
         if name.lower() not in there:
             raise CompilationError(
-                f"unique_key names {key!r}, which is no column of {relation}; it has {', '.join(columns)}"
+                f"{setting} names {given!r}, which is no column of {of}; it has {', '.join(columns)}"
             )
         found.append(quoted(there[name.lower()]))
     return found
+
+
+def updated_columns(update: Any, exclude: Any, columns: Sequence[str]) -> list[str]:
+    """The columns of a row that is there which a merge updates, quoted."""
+    if update:
+        return named_columns("merge_update_columns", update, columns, "the model")
+    left_out = named_columns("merge_exclude_columns", exclude, columns, "the model")
+    return [name for name in map(quoted, columns) if name not in left_out]
 
 
 def conditions(predicates: Any) -> list[str]:

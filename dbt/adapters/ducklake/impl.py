@@ -25,7 +25,7 @@ from .column import DucklakeColumn
 from .commit import NodeCommit, command_of, label
 from .connections import DucklakeConnectionManager, Handle, LakeResponse
 from .lake.catalog import FORMAT_VERSION
-from .lake.errors import LakeError, NotFoundError
+from .lake.errors import LakeError, NotFoundError, SchemaChangeError
 from .lake.facts import table_facts
 from .lake.snapshot import LakeState, Macro, Schema, Table, View
 from .relation import DucklakeRelation
@@ -236,15 +236,29 @@ class DucklakeAdapter(SparkAdapter):
         return configs.layout_clauses(config)
 
     @available.parse_none
-    def evolve_layout(self, relation: BaseRelation, config: Any) -> None:
-        """Gives a table that is there the partition keys, sort keys and options of its model."""
-        for statement in configs.layout_changes(config, relation.render()):
-            self.session.execute(statement)
+    def evolve_layout(self, relation: BaseRelation, config: Any, columns_to_come: bool = False) -> None:
+        """Gives a table that is there the partition keys, sort keys and options of its model.
+
+        Before its columns change, keys of columns that are still to come only take the old ones away, whose
+        columns may go.
+        """
+        for statement, instead in configs.layout_changes(config, relation.render()):
+            try:
+                self.session.execute(statement)
+            except (NotFoundError, SchemaChangeError):
+                if not columns_to_come or instead is None:
+                    raise
+                self.session.execute(instead)
 
     @available.parse_list
     def key_columns(self, unique_key: Any, columns: Iterable[DucklakeColumn], relation: BaseRelation) -> list[str]:
         """The quoted columns that a unique_key names; an error if it names others."""
-        return configs.key_columns(unique_key, [c.name for c in columns], relation.render())
+        return configs.named_columns("unique_key", unique_key, [c.name for c in columns], relation.render())
+
+    @available.parse_list
+    def updated_columns(self, update: Any, exclude: Any, columns: Iterable[DucklakeColumn]) -> list[str]:
+        """The quoted columns that a merge updates; an error if one of the two settings names others."""
+        return configs.updated_columns(update, exclude, [c.name for c in columns])
 
     @available
     def conditions(self, predicates: Any) -> list[str]:

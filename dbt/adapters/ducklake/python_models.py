@@ -10,12 +10,28 @@ from dbt_common.exceptions import DbtRuntimeError
 from .spark.session import LakeSession
 
 
+class ModelSession:
+    """The SparkSession of a model, whose `sql` and `table` know the lake's names too."""
+
+    def __init__(self, lake: LakeSession) -> None:
+        self._lake = lake
+
+    def sql(self, text: str, *args: Any, **others: Any) -> Any:
+        return self._lake.spark.sql(text, *args, **others) if args or others else self._lake.sql(text)
+
+    def table(self, name: str) -> Any:
+        return self._lake.sql(f"select * from {name}")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lake.spark, name)
+
+
 def dataframe_of(name: str, code: str, session: LakeSession) -> Any:
     """The Spark DataFrame that a model's compiled code returns."""
-    space: dict[str, Any] = {"__name__": f"dbt_model_{name}", "spark": session.spark}
+    given = ModelSession(session)
+    space: dict[str, Any] = {"__name__": f"dbt_model_{name}", "spark": given}
     exec(compile(code, f"<python model {name}>", "exec"), space)  # it is the user's own program
-    load = lambda relation: session.sql(f"select * from {relation}")  # noqa: E731
-    result = space["model"](space["dbtObj"](load), session.spark)
+    result = space["model"](space["dbtObj"](lambda relation: given.table(relation)), given)
     return _as_spark(result, name, session)
 
 
