@@ -20,8 +20,9 @@ settings.register_profile("quick", max_examples=30, deadline=None, suppress_heal
 settings.register_profile("full", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-# Tests run each thing once or twice: compiling it well takes longer than running it. Processes inherit it.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+# Tests run each thing once or twice: compiling it well takes longer than running it. But then Java has room for less
+# code unless it is told otherwise, and all that Spark compiles in a long run needs more. Processes inherit it.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m")
 
 _numbers = itertools.count(1)
 
