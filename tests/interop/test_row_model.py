@@ -243,7 +243,7 @@ class Run:
     def execute(self, steps: int) -> None:
         limit = self.random.choice((10, 10, 0))
         if self.random.random() < 0.3:
-            masks.DRIVER_POSITIONS = 0
+            masks.DRIVER_ROWS = masks.DRIVER_POSITIONS = 0
         self.on("duckdb", f"call lake.set_option('data_inlining_row_limit', {limit})")
         self.on(self.random.choice(("spark", "duckdb")), "create table t (id int, value int, grp int)")
         self.look()
@@ -335,7 +335,8 @@ class Run:
 
 
 def carry_out(open_lake: Callable[..., Both], kind: str, seed: int, steps: int, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(masks, "DRIVER_POSITIONS", masks.DRIVER_POSITIONS)
+    for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
+        patch.setattr(masks, name, getattr(masks, name))
     Run(open_lake(kind), seed, kind).execute(steps)
 
 

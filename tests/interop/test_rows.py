@@ -24,7 +24,8 @@ INLINING = ("inlined", "in files", "by Spark")
 def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where deletes are kept: in the catalog if they are few, or in files by the driver or by Spark."""
     if request.param == "by Spark":
-        monkeypatch.setattr(masks, "DRIVER_POSITIONS", 0)
+        for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
+            monkeypatch.setattr(masks, name, 0)
     return str(request.param)
 
 

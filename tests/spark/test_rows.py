@@ -34,7 +34,8 @@ def way(request: pytest.FixtureRequest, lake: LakeSession, monkeypatch: pytest.M
     if request.param != "in the catalog":
         lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
     if request.param == "by Spark":
-        monkeypatch.setattr(masks, "DRIVER_POSITIONS", 0)
+        for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
+            monkeypatch.setattr(masks, name, 0)
     return str(request.param)
 
 
@@ -208,7 +209,8 @@ def test_rows_that_change_again_and_again_keep_their_row_ids(lake: LakeSession, 
 
 
 def test_a_large_change_of_many_files_goes_through_spark(lake: LakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masks, "DRIVER_POSITIONS", 0)
+    for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
+        monkeypatch.setattr(masks, name, 0)
     lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
     lake.execute("create table t (id bigint, p int, v string) partitioned by (p)")
     lake.execute("insert into t select id, id % 5, 'old' from range(500)")
@@ -1276,7 +1278,7 @@ settings = {"remote": "local[2]", "config": {"spark.ui.enabled": "false", "spark
 with LakeSession("sqlite:catalog.sqlite", data_path="data/", spark=settings) as lake:
     if sys.argv[1] == "files":
         from dbt.adapters.ducklake.spark import masks
-        masks.DRIVER_POSITIONS = 0
+        masks.DRIVER_ROWS = masks.DRIVER_POSITIONS = 0
         lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
     lake.execute("create table t as select id, 'a' as v, array(id) as l from range(0, 40, 1, 1)")
     lake.execute("create table s as select id, 'm' as v, array(0L) as l from range(35, 45)")

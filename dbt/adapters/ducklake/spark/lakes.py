@@ -6,14 +6,16 @@ import datetime
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
 from ..lake import paths
 from ..lake.catalog import Catalog, Retry, SnapshotInfo
-from ..lake.deletes import FileStore, Mask
+from ..lake.deletes import FileStore, Mask, read_positions
 from ..lake.errors import NotFoundError
 from ..lake.files import DataFile, DeleteFile, NameMap, name_maps, table_files
 from ..lake.inlined import read as read_inlined
@@ -22,8 +24,33 @@ from ..lake.snapshot import LakeState, Snapshots, Table
 from ..lake.transaction import Transaction
 from .scan import Storage, TableScan
 
+T = TypeVar("T")
+
 STAGED_ROW_IDS = 10**18
 """Where the row ids of staged rows begin, until the commit gives them their own."""
+
+
+class _Known(Generic[T]):
+    """What was read of files, which never change: so each is read once, as long as all is not too much."""
+
+    def __init__(self, most: int, weight: Callable[[T], int]) -> None:
+        self._most, self._weight = most, weight
+        self._found: dict[str, T] = {}
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def get(self, path: str, read: Callable[[], T]) -> T:
+        with self._lock:
+            if path in self._found:
+                return self._found[path]
+        found = read()
+        with self._lock:
+            self._size += self._weight(found)
+            if self._size > self._most:
+                self._found.clear()
+                self._size = self._weight(found)
+            self._found[path] = found
+        return found
 
 
 @dataclass
@@ -38,8 +65,8 @@ class Lake:
     """What makes a path of the lake one of the file system."""
     version: int | None = None
     timestamp: datetime.datetime | None = None
-    _footers: dict[str, pq.FileMetaData] = field(default_factory=dict, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _footers: _Known[pq.FileMetaData] = field(default_factory=lambda: _Known(10_000, lambda footer: 1), repr=False)
+    _deleted: _Known[pa.Table] = field(default_factory=lambda: _Known(5_000_000, len), repr=False)
 
     @classmethod
     def open(
@@ -73,23 +100,23 @@ class Lake:
 
     @property
     def storage(self) -> Storage:
-        return Storage(paths.spark_path, self.footer)
+        return Storage(paths.spark_path, self.footer, self.deleted)
 
     @property
     def store(self) -> FileStore:
         return FileStore(self.filesystem, self.native_path)
 
     def footer(self, path: str) -> pq.FileMetaData:
-        """The footer of a data file; files never change, so it is read once."""
-        with self._lock:
-            if path in self._footers:
-                return self._footers[path]
-        footer = pq.read_metadata(self.native_path(path), filesystem=self.filesystem)
-        with self._lock:
-            if len(self._footers) > 10_000:
-                self._footers.clear()
-            self._footers[path] = footer
-        return footer
+        """The footer of a data file."""
+        return self._footers.get(path, lambda: pq.read_metadata(self.native_path(path), filesystem=self.filesystem))
+
+    def deleted(self, file: DataFile) -> pa.Table:
+        """What a data file's delete file says; one that is only staged is not kept, since it says less than later."""
+        assert file.delete_file is not None
+        path, begun = file.delete_file.path, file.delete_file.begin_snapshot
+        if file.delete_file.id < 0:
+            return read_positions(self.store, path, begun)
+        return self._deleted.get(path, lambda: read_positions(self.store, path, begun))
 
     def begin(self) -> Transaction:
         """A transaction on the lake's newest snapshot, or on the one that it is held at."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,72 +26,118 @@ from ..lake.deletes import (
 from ..lake.files import DataFile
 from ..lake.paths import new_delete_file_name, new_uuid7
 from ..lake.snapshot import Table
-from .scan import FILE, POSITION, TableScan, file_keys, read_parquet
+from .scan import FILE, POSITION, TableScan, few, file_keys, place_keys, read_parquet
 from .scope import Scope
 from .write import remove_folder, written_files
 
+DRIVER_ROWS = 20_000_000
+"""The places of rows of so many come to the driver straight away; of more, they are counted first."""
 DRIVER_POSITIONS = 1_000_000
-"""Up to so many positions come to the driver, which writes the delete files without a Spark job."""
+"""Of more rows, up to so many places come to the driver, which writes the delete files without a Spark job."""
 
 _WORKERS = 16
 _DATA_FILE = "_lake_data_file"
+_PLACE, _MEANT, _COUNT = "_lake_place", "_lake_meant", "_lake_count"
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where rows are, by file and position, as columns of rows that are computed already."""
+    """Where rows are, by file and position."""
 
+    named: DataFrame
+    """The rows that name them, some perhaps for nothing."""
     rows: DataFrame
-    known: pa.Table | None
-    """The same on the driver, where they are not too many for it."""
+    """Those of them that mean it; computed already where the driver does not know the places."""
+    known: Mapping[str | None, pa.Array] | None
+    """The positions of each file in their order, where they are not too many for the driver."""
+    repeats: bool | None = None
+    """Whether a place is named more than once, if the driver knows."""
 
     @classmethod
-    def of(cls, rows: DataFrame) -> Places:
-        return cls(rows, rows.toArrow() if rows.count() <= DRIVER_POSITIONS else None)
+    def of(cls, rows: DataFrame, scan: TableScan, *, computed: bool = True, acted: str | None = None) -> Places:
+        """The places of rows of a scan; with `acted`, of those that have a value in this column."""
+        count = sum(f.record_count for f in scan.files) + (len(scan.inlined) if scan.inlined else 0)
+        at_once = count <= DRIVER_ROWS
+        named = rows if at_once or computed else rows.localCheckpoint()
+        meant = named if acted is None else named.where(F.col(acted).isNotNull())
+        if not at_once and named.count() > DRIVER_POSITIONS:
+            return cls(named, meant, None)
+        every, known = _known(named, scan, acted)
+        repeats = any(pc.any(pc.equal(p[1:], p[:-1])).as_py() for p in every.values() if len(p) > 1)
+        return cls(named, meant, known, repeats)
 
     def per_file(self) -> dict[str | None, int]:
         """How many there are in each file; those of inlined rows are in none."""
         if self.known is not None:
-            counts = self.known.group_by(FILE).aggregate([([], "count_all")])
-        else:
-            counts = self.rows.groupBy(FILE).agg(F.count("*").alias("count_all")).toArrow()
-        return dict(zip(counts.column(FILE).to_pylist(), counts.column("count_all").to_pylist(), strict=True))
+            return {file: len(positions) for file, positions in self.known.items()}
+        counts = self.rows.groupBy(FILE).agg(F.count("*").alias(_COUNT)).toArrow()
+        return dict(zip(counts.column(FILE).to_pylist(), counts.column(_COUNT).to_pylist(), strict=True))
 
     def inlined(self) -> frozenset[int]:
         """The row ids of inlined rows."""
         if self.known is not None:
-            row_ids = self.known.filter(pc.field(FILE).is_null()).column(POSITION)
-        else:
-            row_ids = self.rows.where(F.col(FILE).isNull()).select(POSITION).toArrow().column(0)
+            return frozenset(self.known[None].to_pylist())
+        row_ids = self.rows.where(F.col(FILE).isNull()).select(POSITION).toArrow().column(0)
         return frozenset(row_ids.to_pylist())
 
     def within(self, files: Collection[str]) -> Places:
         """Those in some files."""
-        known = None if self.known is None else self.known.filter(pc.field(FILE).isin(list(files)))
-        return Places(self.rows.where(F.col(FILE).isin(*files)) if len(files) < 100 else self.rows, known)
-
-    def having(self, column: str) -> Places:
-        """Those of rows with a value in another column."""
-        known = None if self.known is None else self.known.filter(pc.field(column).is_valid())
-        return Places(self.rows.where(F.col(column).isNotNull()), known)
+        known = None if self.known is None else {f: p for f, p in self.known.items() if f in files}
+        rows = self.rows.where(F.col(FILE).isin(*files)) if len(files) < 100 else self.rows
+        return replace(self, rows=rows, known=known)
 
     def repeated(self) -> tuple[str | None, int, int] | None:
-        """A place that is there more than once, and how often; None if each is there once."""
-        if self.known is not None:
-            counts = self.known.group_by([FILE, POSITION]).aggregate([([], "count_all")])
-            found = counts.filter(pc.field("count_all") > 1).slice(0, 1)
-        else:
-            counted = self.rows.groupBy(FILE, POSITION).agg(F.count("*").alias("count_all"))
-            found = counted.where("count_all > 1").limit(1).toArrow()
-        return next(((r[FILE], r[POSITION], r["count_all"]) for r in found.to_pylist()), None)
+        """A place that the rows name more than once, and how often; None if each is named once."""
+        if self.repeats is False:
+            return None
+        counted = self.named.groupBy(FILE, POSITION).agg(F.count("*").alias(_COUNT))
+        found = counted.where(F.col(_COUNT) > 1).limit(1).toArrow().to_pylist()
+        return next(((r[FILE], r[POSITION], r[_COUNT]) for r in found), None)
 
     def once(self) -> Places:
         """Each place, once."""
-        known = None if self.known is None else self.known.group_by([FILE, POSITION]).aggregate([])
-        return Places(self.rows.dropDuplicates([FILE, POSITION]), known)
+        known = None if self.known is None else {file: pc.unique(p) for file, p in self.known.items()}
+        return replace(self, rows=self.rows.dropDuplicates([FILE, POSITION]), known=known)
 
     def __bool__(self) -> bool:
-        return self.known is None or self.known.num_rows > 0
+        return self.known is None or bool(self.known)
+
+
+_Known = dict[str | None, pa.Array]
+
+
+def _known(rows: DataFrame, scan: TableScan, acted: str | None) -> tuple[_Known, _Known]:
+    """The positions of each file in their order: all that the rows name, and those that they mean.
+
+    They come as one number each, the hash of the file's name and the position: names would be most of what comes.
+    """
+    keys = file_keys(scan.files)
+    salt, starts = place_keys({key: f.record_count for key, f in keys.items()})
+    name = F.concat(FILE, F.lit(salt)) if salt else F.col(FILE)
+    columns = [F.when(F.col(FILE).isNotNull(), F.xxhash64(name) + F.col(POSITION)).alias(_PLACE)]
+    if scan.inlined is not None:
+        columns.append(F.when(F.col(FILE).isNull(), F.col(POSITION)).alias(POSITION))
+    if acted is not None:
+        columns.append(F.col(acted).isNotNull().alias(_MEANT))
+    table = rows.select(*columns).toArrow()
+    meant = table if acted is None else table.filter(pc.field(_MEANT))
+    every = _by_file(table, starts)
+    return every, every if len(meant) == len(table) else _by_file(meant, starts)
+
+
+def _by_file(table: pa.Table, starts: Mapping[str, int]) -> _Known:
+    found: _Known = {}
+    if POSITION in table.column_names:
+        row_ids = table.column(POSITION).drop_null().combine_chunks()
+        if len(row_ids):
+            found[None] = row_ids.sort()
+    places = table.column(_PLACE).drop_null().combine_chunks().sort()
+    order = sorted(starts, key=lambda key: starts[key])
+    begins = [bisect_left(range(len(places)), starts[key], key=lambda i: places[i].as_py()) for key in order]
+    for key, (begin, end) in zip(order, pairwise([*begins, len(places)]), strict=True):
+        if end > begin:
+            found[key] = pc.subtract(places[begin:end], starts[key])
+    return found
 
 
 def take_away(scope: Scope, table: Table, scan: TableScan, places: Places, besides: Sequence[DataFile] = ()) -> int:
@@ -134,11 +182,11 @@ class _Masks:
     def masks(self) -> dict[int, Mask]:
         known = self.places.known
         if known is not None and self._fits_catalog():
-            return {file.id: Mask(positions=tuple(p.to_pylist())) for file, p in self._found(known)}
+            return {self.files[key].id: Mask(positions=tuple(p.to_pylist())) for key, p in known.items() if key}
         before = sum(f.delete_file.delete_count for f in self.files.values() if f.delete_file)
-        if known is not None and self.count + before <= DRIVER_POSITIONS:
+        if known is not None and self.count + before <= DRIVER_ROWS:
             with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lake-deletes") as pool:
-                return dict(pool.map(lambda found: self._written(*found), self._found(known)))
+                return dict(pool.map(lambda key: self._written(self.files[key], known[key]), self.files))
         named = {k: f for k, f in self.files.items() if _names_snapshots(f)}
         plain = {k: f for k, f in self.files.items() if k not in named}
         return {**self._by_spark(plain, False), **self._by_spark(named, True)}
@@ -147,21 +195,6 @@ class _Masks:
         limit = self.target.options.number("data_inlining_row_limit", self.table.schema_id, self.table.id) or 0
         inlines = self.scope.lake.catalog.database.supports_inlining
         return inlines and self.count <= limit and all(f.id >= 0 for f in self.files.values())
-
-    # -- by the driver
-
-    def _found(self, places: pa.Table) -> list[tuple[DataFile, pa.Array]]:
-        """The positions of each file, in their order."""
-        places = places.sort_by([(FILE, "ascending"), (POSITION, "ascending")])
-        names = places.column(FILE).combine_chunks()
-        positions = places.column(POSITION).combine_chunks()
-        found, start = [], 0
-        encoded = pc.run_end_encode(names)
-        for name, end in zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True):
-            if name in self.files:
-                found.append((self.files[name], positions[start:end]))
-            start = end
-        return found
 
     def _written(self, file: DataFile, positions: pa.Array) -> tuple[int, Mask]:
         before = None
@@ -178,9 +211,8 @@ class _Masks:
         if not files:
             return {}
         spark = self.places.rows.sparkSession
-        known = spark.createDataFrame(
-            [(key, f.id, f.path) for key, f in files.items()], f"{FILE} string, {_DATA_FILE} long, file_path string"
-        )
+        named = {FILE: pa.string(), _DATA_FILE: pa.int64(), "file_path": pa.string()}
+        known = few(spark, [(key, f.id, f.path) for key, f in files.items()], **named)
         rows = self.places.rows.join(F.broadcast(known), FILE).select(
             _DATA_FILE, "file_path", F.col(POSITION).alias("pos"), F.lit(self.snapshot).alias(SNAPSHOT_COLUMN)
         )
@@ -211,12 +243,14 @@ class _Masks:
         deleted = {f.delete_file.path: f for f in files if f.delete_file}
         schema = s.StructType([s.StructField(name, s.LongType(), True) for name in ("pos", SNAPSHOT_COLUMN)])
         rows = read_parquet(spark, schema, [self.scope.lake.storage.spark_path(path) for path in deleted])
-        known = spark.createDataFrame(
+        named = {"_lake_name": pa.string(), _DATA_FILE: pa.int64(), "file_path": pa.string(), "_lake_begun": pa.int64()}
+        known = few(
+            spark,
             [
                 (path.rsplit("/", 1)[-1], f.id, f.path, f.delete_file.begin_snapshot if f.delete_file else None)
                 for path, f in deleted.items()
             ],
-            f"_lake_name string, {_DATA_FILE} long, file_path string, _lake_begun long",
+            **named,
         )
         then = F.coalesce(F.col(SNAPSHOT_COLUMN), F.col("_lake_begun")).alias(SNAPSHOT_COLUMN)
         rows = rows.withColumn("_lake_name", F.col("_metadata.file_name"))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
+import pyarrow as pa
 import sqlalchemy as sa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,7 +21,7 @@ from . import statements as st
 from .keys import Key, asked_of_target, fits_broadcast
 from .masks import Places, take_away
 from .rows import Target
-from .scan import FILE, POSITION, dataframe
+from .scan import FILE, POSITION, dataframe, few
 from .scope import Scope
 from .types import quoted
 from .write import partition_text
@@ -51,8 +52,8 @@ def _all(scope: Scope, table: Table, rows: DataFrame) -> int:
 
 def _where(scope: Scope, statement: st.Insert, table: Table, rows: DataFrame, condition: str) -> int:
     target = Target.of(scope, statement.name, statement.alias, statement.with_clause)
-    places = target.select([FILE, POSITION], f"where {condition}").localCheckpoint()
-    return _in_place(scope, table, target, places, rows)
+    places = target.select([FILE, POSITION], f"where {condition}")
+    return _in_place(scope, table, target, Places.of(places, target.scan, computed=False), rows)
 
 
 def _using(scope: Scope, statement: st.Insert, table: Table, rows: DataFrame) -> int:
@@ -66,7 +67,8 @@ def _using(scope: Scope, statement: st.Insert, table: Table, rows: DataFrame) ->
         same = " and ".join(f"{target.label}.{quoted(name)} = _lake_new.{quoted(name)}" for name in columns)
         where = "" if statement.replace_where is None else f" where {statement.replace_where}"
         rest = f"left semi join {view} as _lake_new on {same}{where}"
-        places = target.select([FILE, POSITION], rest).localCheckpoint()
+        named = target.select([FILE, POSITION], rest)
+        places = Places.of(named, target.scan, computed=False)
     finally:
         rows.sparkSession.catalog.dropTempView(view)
     return _in_place(scope, table, target, places, rows)
@@ -80,9 +82,9 @@ def _column(table: Table, name: str) -> str:
     return path[0].name
 
 
-def _in_place(scope: Scope, table: Table, target: Target, places: DataFrame, rows: DataFrame) -> int:
+def _in_place(scope: Scope, table: Table, target: Target, places: Places, rows: DataFrame) -> int:
     scope.transaction.rewrites(table, target.read())
-    take_away(scope, table, target.scan, Places.of(places))
+    take_away(scope, table, target.scan, places)
     return scope.write(rows, table)
 
 
@@ -109,7 +111,8 @@ def _partitions(scope: Scope, table: Table, rows: DataFrame) -> int:
     whole = [f for f in scan.files if known.get(f.id) in new]
     if new and (others.files or others.inlined):
         found = dataframe(scope.planner.spark, scope.lake.storage, others, places=True)
-        take_away(scope, table, others, Places.of(_among(found, table, spec, new)), besides=whole)
+        places = Places.of(_among(found, table, spec, new), others, computed=False)
+        take_away(scope, table, others, places, besides=whole)
     else:
         transaction.end_files(table, whole)
     return count
@@ -140,9 +143,8 @@ def _among(rows: DataFrame, table: Table, spec: PartitionSpec, wanted: set[Value
         column = next(c for c in table.columns if c.id == field.column_id)
         texts.append(F.expr(partition_text(column, field)).alias(f"_lake_text_{field.index}"))
     names = [f"_lake_text_{field.index}" for field in spec.fields]
-    schema = ", ".join(f"_lake_wanted_{field.index} string" for field in spec.fields)
-    few = rows.sparkSession.createDataFrame([tuple(values) for values in wanted], schema)
+    known = few(rows.sparkSession, wanted, **{name.replace("text", "wanted"): pa.string() for name in names})
     same = [F.col(name).eqNullSafe(F.col(name.replace("text", "wanted"))) for name in names]
     keyed = rows.select(FILE, POSITION, *texts)
     condition = reduce(lambda one, other: one & other, same)
-    return keyed.join(F.broadcast(few), condition, "left_semi").select(FILE, POSITION).localCheckpoint()
+    return keyed.join(F.broadcast(known), condition, "left_semi").select(FILE, POSITION)

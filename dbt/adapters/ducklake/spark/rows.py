@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -26,7 +27,7 @@ from .keys import asked_of_target, fits_broadcast, keys_of
 from .masks import Places, take_away
 from .names import RelationRef, find_names
 from .queries import Changing
-from .scan import FILE, OWN_ROW_ID, POSITION, TableScan, file_keys
+from .scan import FILE, OWN_ROW_ID, POSITION, TableScan, few, file_keys
 from .scope import Scope
 from .types import query_type, quoted
 
@@ -41,8 +42,8 @@ def delete(scope: Scope, statement: st.Delete) -> int:
         scan = scope.lake.scan(target.table, scope.transaction.base, scope.state, transaction=scope.transaction)
         scope.transaction.truncate(target.table)
         return sum(f.live_rows for f in scan.files) + len(scan.inlined or ())
-    places = target.select([FILE, POSITION], f"where {statement.condition}").localCheckpoint()
-    return take_away(scope, target.table, target.scan, Places.of(places))
+    rows = target.select([FILE, POSITION], f"where {statement.condition}")
+    return take_away(scope, target.table, target.scan, Places.of(rows, target.scan, computed=False))
 
 
 def update(scope: Scope, statement: st.Update) -> int:
@@ -51,7 +52,7 @@ def update(scope: Scope, statement: st.Update) -> int:
     where = "" if statement.condition is None else f"where {statement.condition}"
     rows = target.select([*_PLACE, *target.old_columns(new.kept), *new.values("value")], where).localCheckpoint()
     target.write_versions(new.rows(rows, "value"))
-    return take_away(scope, target.table, target.scan, Places.of(rows.select(FILE, POSITION)))
+    return take_away(scope, target.table, target.scan, Places.of(rows.select(FILE, POSITION), target.scan))
 
 
 def merge(scope: Scope, statement: st.Merge) -> int:
@@ -110,7 +111,7 @@ class Target:
     def write_versions(self, rows: DataFrame) -> None:
         """Writes new versions of rows; these have the places of the old ones, which are to be taken away."""
         starts = [(key, f.row_id_start) for key, f in file_keys(self.scan.files).items() if f.id >= 0]
-        known = rows.sparkSession.createDataFrame(starts, "_lake_key string, _lake_start long")
+        known = few(rows.sparkSession, starts, _lake_key=pa.string(), _lake_start=pa.int64())
         row_id = F.coalesce(F.col(OWN_ROW_ID), F.col("_lake_start") + F.col(POSITION))
         rows = rows.join(F.broadcast(known), F.col(FILE) == F.col("_lake_key"), "left").withColumn("_lake_id", row_id)
         if all(f.id >= 0 for f in self.scan.files):
@@ -392,12 +393,14 @@ class _Merge:
         parts += [missed.select(FILE, POSITION, _CLAUSE)] if missed is not None else []
         if not parts:
             return None
-        found = Places.of(reduce(DataFrame.union, parts))
+        rows = reduce(DataFrame.union, parts)
+        found = Places.of(rows, self.target.scan, acted=_CLAUSE)
         repeated = found.repeated() if self.matched else None
-        if repeated is not None and not self._may_meet_twice:
+        if repeated is None:
+            return found
+        if not self._may_meet_twice:
             raise self._ambiguous(*repeated)
-        found = found.having(_CLAUSE)
-        return found if repeated is None else found.once()
+        return found.once()
 
     def _ambiguous(self, file: str | None, position: int, pairs: int) -> ConstraintError:
         found = F.col(FILE).eqNullSafe(F.lit(file)) & (F.col(POSITION) == position)

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 from pyspark.sql import Column as Column_
@@ -19,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
+from ..lake.deletes import SNAPSHOT_COLUMN
 from ..lake.errors import LakeError, UnsupportedError
 from ..lake.files import DataFile, NameMap, NameMapEntry
 from ..lake.inlined import InlinedRows
@@ -39,7 +41,6 @@ from .types import (
     quoted,
     stored_field,
     stored_leaf,
-    string_literal,
 )
 
 ROW_ID = "rowid"
@@ -76,6 +77,8 @@ class Storage:
 
     spark_path: Callable[[str], str]
     open_footer: Callable[[str], pq.FileMetaData]
+    deleted: Callable[[DataFile], pa.Table]
+    """What a data file's delete file says."""
 
 
 def dataframe(
@@ -208,9 +211,12 @@ class _Reader:
 
     def _with_origin(self, rows: DataFrame, files: Sequence[DataFile]) -> tuple[DataFrame, Any, Any]:
         """Where each row comes from: what the file says of it, else the file's own beginning."""
-        origins = self.spark.createDataFrame(
+        origins = few(
+            self.spark,
             [(_base_name(f.path), f.row_id_start, f.begin_snapshot) for f in files],
-            "_lake_file string, _lake_row_id long, _lake_snapshot long",
+            _lake_file=pa.string(),
+            _lake_row_id=pa.int64(),
+            _lake_snapshot=pa.int64(),
         )
         names = _file_name(f.path for f in files)
         if len({_base_name(f.path) for f in files}) < len(files):
@@ -278,7 +284,8 @@ class _Reader:
         cheaper still as a scan mostly asks for the entry that it just had. That no two files' numbers
         meet is checked here.
         """
-        salt, starts = _position_keys(files)
+        salt, by_name = place_keys({_base_name(f.path): f.record_count for f in files})
+        starts = {f.id: by_name[_base_name(f.path)] for f in files}
         name = _file_name(f.path for f in files)
         name = F.concat(name, F.lit(salt)) if salt else name
         position = F.col("_metadata.row_index")
@@ -294,21 +301,36 @@ class _Reader:
         """For each 64 rows of which some are deleted their number, and a mask with a bit for each that is."""
         inlined = [(starts[f.id], position) for f in files for position in f.inlined_deletes]
         delete_files = [f for f in files if f.delete_file is not None]
-        if not delete_files:
-            masks: dict[int, int] = defaultdict(int)
-            for start, position in inlined:
-                masks[start + (position >> 6)] |= 1 << (position & 63)
-            few = pa.table({"_lake_key": masks.keys(), "_lake_mask": map(_signed, masks.values())}, _MASKS)
-            return self.spark.createDataFrame(few)
+        count = sum(f.delete_file.delete_count for f in delete_files if f.delete_file)
+        if len(delete_files) <= _FEW_FILES and count <= _FEW_POSITIONS:
+            return self.spark.createDataFrame(self._few_masks(delete_files, starts, inlined))
         positions = self._deleted_positions(delete_files, starts)
         if inlined:
-            positions = positions.union(self.spark.createDataFrame(inlined, "_lake_start long, pos long"))
-        count = sum(f.delete_file.delete_count for f in files if f.delete_file)
-        if len(delete_files) <= _FEW_FILES and count <= _FEW_POSITIONS:
-            positions = positions.coalesce(1)  # one task needs no exchange
+            positions = positions.union(few(self.spark, inlined, _lake_start=pa.int64(), pos=pa.int64()))
         block = (F.col("_lake_start") + F.shiftright("pos", 6)).alias("_lake_key")
         bit = F.expr("shiftleft(1L, cast(pos & 63 as int))")
         return positions.groupBy(block).agg(F.bit_or(bit).alias("_lake_mask"))
+
+    def _few_masks(
+        self, files: Sequence[DataFile], starts: Mapping[int, int], inlined: Sequence[tuple[int, int]]
+    ) -> pa.Table:
+        """The same by the driver, which has read what the delete files say perhaps for an earlier query."""
+        in_catalog = list(zip(*inlined, strict=True)) or [(), ()]
+        parts = [pa.table([pa.array(numbers, pa.int64()) for numbers in in_catalog], schema=_POSITIONS)]
+        for file, found in zip(files, _READERS.map(self.storage.deleted, files), strict=True):
+            assert file.delete_file is not None
+            # A file that is only staged names the snapshot to come: all that it says holds.
+            if file.delete_file.id >= 0:
+                found = found.filter(pc.field(SNAPSHOT_COLUMN) <= self.scan.at)
+            start = pa.repeat(pa.scalar(starts[file.id], pa.int64()), found.num_rows)
+            parts.append(pa.table([start, found.column("pos")], schema=_POSITIONS))
+        positions = pa.concat_tables(parts)
+        pos = positions.column("pos")
+        block = pc.add(positions.column("start"), pc.shift_right(pos, 6))
+        bit = _BITS.take(pc.bit_wise_and(pos, 63))
+        bits = pa.table([block, bit], ["_lake_key", "bit"]).group_by(["_lake_key", "bit"]).aggregate([])
+        masks = bits.group_by("_lake_key").aggregate([("bit", "sum")])  # each bit is there once
+        return masks.select(["_lake_key", "bit_sum"]).rename_columns(["_lake_key", "_lake_mask"])
 
     def _deleted_positions(self, files: Sequence[DataFile], starts: Mapping[int, int]) -> DataFrame:
         """What delete files name: the number of their data file's first rows, and positions."""
@@ -317,17 +339,14 @@ class _Reader:
         paths = {f.delete_file.path: f for f in files if f.delete_file}
         rows = read_parquet(self.spark, schema, [self.storage.spark_path(path) for path in paths])
         # A file that is only staged names the snapshot to come: all that it says holds.
-        ats = {path: self.scan.at if f.delete_file and f.delete_file.id >= 0 else None for path, f in paths.items()}
-        if len(files) <= _FEW_FILES:
-            start = _by_file({path: starts[f.id] for path, f in paths.items()})
-            at = _by_file(ats) if None in ats.values() else f"{self.scan.at}L"
-        else:
-            known = [(_base_name(path), starts[f.id], ats[path]) for path, f in paths.items()]
-            begin = self.spark.createDataFrame(known, "_lake_name string, _lake_begin long, _lake_at long")
-            rows = rows.withColumn("_lake_file", F.col("_metadata.file_name"))
-            rows = rows.join(F.broadcast(begin), F.col("_lake_file") == F.col("_lake_name"))
-            start, at = "_lake_begin", "_lake_at"
-        return rows.where(f"coalesce({begun} <= {at}, true)").selectExpr(f"{start} as _lake_start", "pos")
+        known = [
+            (_base_name(path), starts[f.id], self.scan.at if f.delete_file and f.delete_file.id >= 0 else None)
+            for path, f in paths.items()
+        ]
+        begin = few(self.spark, known, _lake_name=pa.string(), _lake_begin=pa.int64(), _lake_at=pa.int64())
+        rows = rows.withColumn("_lake_file", F.col("_metadata.file_name"))
+        rows = rows.join(F.broadcast(begin), F.col("_lake_file") == F.col("_lake_name"))
+        return rows.where(f"coalesce({begun} <= _lake_at, true)").selectExpr("_lake_begin as _lake_start", "pos")
 
     # -- inlined rows
 
@@ -357,6 +376,13 @@ class _Group:
     """The file, where another one has the same name and rows are known by it."""
 
 
+def few(spark: SparkSession, rows: Iterable[Sequence[Any]], **columns: pa.DataType) -> DataFrame:
+    """Rows that the driver has. They go to Spark as Arrow: a list of tuples would pass through a Python worker."""
+    values = list(rows)
+    arrays = [pa.array([row[i] for row in values], kind) for i, kind in enumerate(columns.values())]
+    return spark.createDataFrame(pa.table(arrays, names=list(columns)))
+
+
 def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]) -> DataFrame:
     """These files, and no others.
 
@@ -376,24 +402,22 @@ def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]
 
 _MANY = 100
 
-_MASKS = pa.schema([("_lake_key", pa.int64()), ("_lake_mask", pa.int64())])
-_FEW_FILES, _FEW_POSITIONS = 32, 2_000_000
-"""Delete files up to these are read by one task."""
+_FEW_FILES, _FEW_POSITIONS = 128, 1_000_000
+"""Delete files up to these are read by the driver, sooner than Spark begins a job for them."""
+_POSITIONS = pa.schema([("start", pa.int64()), ("pos", pa.int64())])
+_BITS = pa.array([*(1 << bit for bit in range(63)), -(2**63)], pa.int64())
+"""Arrow does not shift a one into the sign."""
 
 
-def _by_file(numbers: Mapping[str, int | None]) -> str:
-    """The SQL for a number that each file has, by its path."""
-    texts = {_base_name(path): "null" if n is None else str(n) for path, n in numbers.items()}
-    pairs = ", ".join(f"{string_literal(name)}, cast({text} as bigint)" for name, text in texts.items())
-    return f"map({pairs})[_metadata.file_name]"
+def place_keys(counts: Mapping[str, int]) -> tuple[str, dict[str, int]]:
+    """What makes one number of a file's name and a position in it: a salt for the name, and each name's hash.
 
-
-def _position_keys(files: Sequence[DataFile]) -> tuple[str, dict[int, int]]:
-    """A salt with which the files' row numbers do not meet, and each file's first number."""
+    `counts` has the rows of each file. The position is added to the hash; no two files' numbers meet.
+    """
     for attempt in range(20):
         salt = f"#{attempt}" if attempt else ""
-        starts = {f.id: _signed(xxhash.xxh64_intdigest((_base_name(f.path) + salt).encode(), seed=42)) for f in files}
-        spans = sorted((starts[f.id], starts[f.id] + f.record_count) for f in files)
+        starts = {name: _signed(xxhash.xxh64_intdigest((name + salt).encode(), seed=42)) for name in counts}
+        spans = sorted((start, start + counts[name]) for name, start in starts.items())
         apart = all(end <= begin for (_, end), (begin, _) in pairwise(spans))
         if apart and all(end < 2**63 for _, end in spans):
             return salt, starts
