@@ -96,7 +96,7 @@ def test_further_positions_name_the_snapshot_to_come(folder: str) -> None:
 def test_positions_that_are_only_staged_stay_without_a_snapshot(folder: str) -> None:
     first = write_delete_file(STORE, folder, DATA_FILE, positions(4, 2))
     before = read_positions(STORE, folder + first.path, None)
-    second = write_delete_file(STORE, folder, DATA_FILE, positions(1), before, snapshot=6)
+    second = write_delete_file(STORE, folder, DATA_FILE, positions(1), before)
     assert said(folder, second) == [(1,), (2,), (4,)]
     assert (second.delete_count, second.first, second.last) == (3, None, None)
 

@@ -72,7 +72,7 @@ class NodeCommit:
             "adapter_version": version("dbt-ducklake"),
             "target": self._config.target_name,
             "git_commit": git_commit(str(self._config.project_root)),
-            "inputs": [{"relation": i.name, "table_id": i.id, "snapshot": i.snapshot} for i in inputs],
+            "inputs": [_input(i) for i in inputs],
             "rows": {
                 "inserted": volume.rows_added,
                 "updated": volume.rows_updated,
@@ -86,6 +86,13 @@ class NodeCommit:
         """The window of a microbatch."""
         batch = getattr(self._node, "batch", None)
         return batch and {"start": batch.event_time_start.isoformat(), "end": batch.event_time_end.isoformat()}
+
+
+def _input(read: Input) -> dict[str, Any]:
+    found = {"relation": read.name, "table_id": read.id, "snapshot": read.snapshot}
+    if read.consumed is not None:
+        found["changes"] = {"since": read.consumed.since, "until": read.consumed.until}
+    return found
 
 
 def default_strategy(config: Any) -> str:

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import agate
@@ -18,9 +19,9 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from . import configs, docs, python_models, seeds
+from . import configs, consumption, docs, lineage, python_models, seeds
 from .column import DucklakeColumn
 from .commit import NodeCommit, command_of, label
 from .connections import DucklakeConnectionManager, Handle, LakeResponse
@@ -28,7 +29,7 @@ from .lake.catalog import FORMAT_VERSION
 from .lake.errors import LakeError, NotFoundError, SchemaChangeError
 from .lake.facts import table_facts
 from .lake.snapshot import LakeState, Macro, Schema, Table, View
-from .relation import DucklakeRelation
+from .relation import AS_OF, DucklakeRelation, Moments, feed_bound, time_travel
 from .spark.definitions import with_new_fields
 from .spark.session import LakeSession, Result
 from .spark.statements import parse_name
@@ -69,6 +70,7 @@ class DucklakeAdapter(SparkAdapter):
 
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
+        self.Relation = DucklakeRelation.bound(_moments(config))
         if command_of(config) in _NEEDS_SPARK and hasattr(config, "args"):
             self.connections.start_spark()
 
@@ -136,10 +138,10 @@ class DucklakeAdapter(SparkAdapter):
 
     @available.parse_list
     def get_columns_in_relation(self, relation: BaseRelation) -> list[DucklakeColumn]:
-        found = self._find(relation)
+        found = None if relation.as_of else self._find(relation)
         if isinstance(found, Table):
             return [DucklakeColumn(c.name, query_type(c).simpleString()) for c in found.columns]
-        if found is None and relation.schema is not None:
+        if found is None and relation.schema is not None and not relation.as_of:
             return []
         # What a view gives is known when it is asked: its tables may have changed since.
         columns = self.session.columns(f"select * from {relation.render()}")
@@ -165,6 +167,51 @@ class DucklakeAdapter(SparkAdapter):
     ) -> tuple[agate.Table, list[Exception]]:
         wanted = {_key(r) for r in relations}
         return self._catalog({d for d, _, _ in wanted}, lambda *key: key in wanted)
+
+    def get_filtered_catalog(
+        self,
+        relation_configs: Iterable[RelationConfig],
+        used_schemas: frozenset[tuple[str, str]],
+        relations: set[BaseRelation] | None = None,
+    ) -> tuple[agate.Table, list[Exception]]:
+        """The catalog of `dbt docs generate`, which has the lineage of snapshots beside it."""
+        nodes = list(relation_configs)
+        catalog, errors = super().get_filtered_catalog(nodes, used_schemas, relations)
+        if command_of(self.config) == "generate":
+            self._write_lineage(nodes, catalog)
+        return catalog, errors
+
+    def _write_lineage(self, nodes: Iterable[RelationConfig], catalog: agate.Table) -> None:
+        rows = {}
+        if "stats:row_count:value" in catalog.column_names:
+            for r in catalog.rows:
+                if r["stats:row_count:value"] is not None:
+                    name = f"{r['table_database']}.{r['table_schema']}.{r['table_name']}"
+                    rows[name.lower()] = int(r["stats:row_count:value"])
+        content = lineage.as_json(
+            self._lineage(), map(lineage.Node.of, nodes), rows, self.config.project_name, self.config.target_name
+        )
+        lineage.write(content, Path(self.config.project_target_path))
+
+    def _lineage(self) -> lineage.Lineage:
+        with self.connections.exception_handler("lineage"):
+            return lineage.lineage_of(self.session.lakes)
+
+    @available.parse(lambda *a, **k: "")
+    def lineage_text(self, relation: str, nodes: Iterable[Mapping[str, Any]] = ()) -> str:
+        """The versions of a relation, which is a model's name or a name in the lake, as a table for a terminal."""
+        found = next((n for n in nodes if n["name"] == relation and n["resource_type"] != "test"), None)
+        if found is not None:
+            parts = (found["database"], found["schema"], found.get("alias") or found.get("identifier"))
+        else:
+            given = parse_name(relation)
+            parts = ((self.session.database, self.session.default_schema)[: 3 - len(given)]) + given
+        return lineage.history(self._lineage(), ".".join(parts))
+
+    @available.parse(lambda *a, **k: "")
+    def stale_text(self) -> str:
+        """The relations whose inputs moved on, as a table for a terminal."""
+        return lineage.stale_table(self._lineage())
 
     def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
         lake, wanted = self.session.lake(relation.database), _key(relation)[1:]
@@ -229,6 +276,49 @@ class DucklakeAdapter(SparkAdapter):
     @classmethod
     def text_literal(cls, text: str) -> str:
         return string_literal(text)
+
+    @available
+    def at(self, relation: Any, version: Any = None, timestamp: Any = None) -> BaseRelation:
+        """A relation as it was at a version or a moment."""
+        return _relation(relation, "ducklake_at").at(version, timestamp)
+
+    @available
+    def lake_function(self, name: str, database: str | None = None, *arguments: str) -> str:
+        """The call of a table function of a lake, the profile's own if none is named."""
+        prefix = "" if database is None else f"{quoted(database)}."
+        return f"{prefix}{name}({', '.join(arguments)})"
+
+    @available
+    def list_files(self, relation: Any, version: Any = None, timestamp: Any = None) -> str:
+        name = _relation(relation, "ducklake_list_files").name_literal()
+        if version is None and timestamp is None:
+            return self.lake_function("ducklake_list_files", None, name)
+        what, _, value = time_travel(version, timestamp).partition(" as of ")
+        return self.lake_function("ducklake_list_files", None, name, f"{what} => {value}")
+
+    @available
+    def changes(self, function: str, relation: Any, start: Any, end: Any) -> str:
+        """The call of a function of the change feed."""
+        bounds = [feed_bound(function, which, value) for which, value in (("start", start), ("end", end))]
+        return self.lake_function(function, None, _relation(relation, function).name_literal(), *bounds)
+
+    @available.parse(lambda *a, **k: "(select 1)")
+    def new_changes(self, relation: Any, this: BaseRelation, node_id: str, from_start: bool, if_expired: str) -> str:
+        """The call that gives what changed in a relation since a node's table last consumed it."""
+        source = _relation(relation, "ducklake_new_changes")
+        if if_expired not in ("error", "full"):
+            raise CompilationError(f"if_expired of ducklake_new_changes is 'error' or 'full', and it is {if_expired!r}")
+        self.begin_node()
+        with self.connections.exception_handler("ducklake_new_changes"):
+            consumer = consumption.Consumer(
+                node_id, this.database, self._find(this), source.database, self._find(source), source.render()
+            )
+            since, until = consumer.bounds(self.session, from_start, if_expired == "full")
+        # Its words hold for the versions that were read, so nobody may do it again on others.
+        self._handle.told = True
+        words = ["null" if since is None else str(since), str(until)]
+        asked = f"consumer => {this.name_literal()}", f"asked_at => {self.session.base(this.database).id}"
+        return self.lake_function("ducklake_new_changes", None, source.name_literal(), *words, *asked)
 
     @available.parse(lambda *a, **k: "")
     def layout_clauses(self, config: Any) -> str:
@@ -379,6 +469,20 @@ class DucklakeAdapter(SparkAdapter):
     @classmethod
     def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:
         return {"adapter_type": "ducklake", "table_format": "ducklake", "adapter_version": version("dbt-ducklake")}
+
+
+def _relation(given: Any, macro: str) -> DucklakeRelation:
+    if not isinstance(given, DucklakeRelation):
+        raise CompilationError(f"{macro} takes a relation, such as ref('orders') or this, and not {given!r}")
+    return given
+
+
+def _moments(config: Any) -> Moments:
+    """As of when the run reads its sources, by `--vars` or the project's own."""
+    own = config.credentials
+    lakes = frozenset(str(name).lower() for name in (own.database, *(lake["name"] for lake in own.attach or ())))
+    variables = {**getattr(getattr(config, "vars", None), "vars", {}), **(getattr(config, "cli_vars", None) or {})}
+    return Moments(own.database.lower(), lakes, variables.get(AS_OF))
 
 
 def _key(relation: BaseRelation) -> tuple[str, str, str]:

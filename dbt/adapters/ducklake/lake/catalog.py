@@ -228,6 +228,19 @@ class Catalog:
             f" of {first.snapshot_time.isoformat()}"
         )
 
+    def first_since(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
+        """The first snapshot of that moment or after it."""
+        in_order = self.database.in_time_order
+        time = in_order(t.snapshot.c.snapshot_time)
+        since = sa.select(t.snapshot).where(time >= in_order(sa.literal(moment, t.Instant())))
+        row = connection.execute(since.order_by(t.snapshot.c.snapshot_id).limit(1)).first()
+        if row is not None:
+            return _info(row)
+        last = self.latest(connection)
+        raise NotFoundError(
+            f"there is no snapshot since {moment.isoformat()}: the lake's last is {last.id} of {last.time.isoformat()}"
+        )
+
     def times(self, connection: sa.Connection, snapshots: Iterable[int]) -> dict[int, datetime.datetime]:
         """When snapshots were committed; of one that was expired, when the next one was that is there."""
         wanted = sorted(set(snapshots))

@@ -2,7 +2,9 @@
 
 A data file has one living delete file at most. The first one has `file_path` and `pos`. When more is
 deleted of the same file, its delete file gives way to one with all positions, each with the snapshot
-that deleted it: that is how the reference does it, and its change feed understands nothing else.
+that deleted it: that is how the reference does it, and its change feed understands nothing else. Of a
+data file that holds the rows of several snapshots the first one names snapshots too, or that feed takes
+the row's own snapshot for the one that deleted it.
 """
 
 from __future__ import annotations
@@ -92,29 +94,29 @@ def write_delete_file(
     data_file: str,
     positions: pa.Array,
     before: pa.Table | None = None,
-    snapshot: int = 0,
+    snapshot: int | None = None,
 ) -> NewDeleteFile:
     """Writes the delete file of a data file into a table's folder.
 
-    `before` is what was deleted of the data file already; where it has snapshots the new positions
-    have that of the commit to come.
+    `before` is what was deleted of the data file already. With a `snapshot`, that of the commit to come, the
+    file names it for the new positions.
     """
     rows = pa.table([positions], ["pos"])
+    if snapshot is not None:
+        rows = rows.append_column(SNAPSHOT_COLUMN, pa.repeat(pa.scalar(snapshot, pa.int64()), len(positions)))
     if before is not None:
-        if SNAPSHOT_COLUMN in before.column_names:
-            rows = rows.append_column(SNAPSHOT_COLUMN, pa.repeat(pa.scalar(snapshot, pa.int64()), len(positions)))
         rows = pa.concat_tables([before.cast(rows.schema), rows])
     return _write(store, folder, data_file, rows.sort_by("pos"), snapshot)
 
 
-def _write(store: FileStore, folder: str, data_file: str, rows: pa.Table, snapshot: int) -> NewDeleteFile:
+def _write(store: FileStore, folder: str, data_file: str, rows: pa.Table, snapshot: int | None) -> NewDeleteFile:
     path = folder + new_delete_file_name()
     named = rows.add_column(0, "file_path", pa.repeat(data_file, rows.num_rows))
     with_snapshots = SNAPSHOT_COLUMN in rows.column_names
     native = store.native(path)
     with store.filesystem.open_output_stream(native) as sink:
         pq.write_table(named.cast(positions_schema(with_snapshots)), sink, compression="zstd")
-    return known_delete_file(store, path, folder, snapshot if with_snapshots else None)
+    return known_delete_file(store, path, folder, snapshot)
 
 
 def known_delete_file(store: FileStore, path: str, folder: str, snapshot: int | None) -> NewDeleteFile:

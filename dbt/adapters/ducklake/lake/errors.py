@@ -13,6 +13,10 @@ class NotFoundError(LakeError):
     """A schema, table, view, column or snapshot that is not there."""
 
 
+class ExpiredError(NotFoundError):
+    """Snapshots that were expired, of which something is asked that only they knew."""
+
+
 class AlreadyExistsError(LakeError):
     """A name that is taken."""
 

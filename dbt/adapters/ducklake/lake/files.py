@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -100,6 +100,66 @@ class DataFile:
         return self.record_count - by_file - len(self.inlined_deletes)
 
 
+DATA_FILE = tuple(
+    t.data_file.c[name]
+    for name in (
+        "data_file_id",
+        "path",
+        "path_is_relative",
+        "record_count",
+        "file_size_bytes",
+        "footer_size",
+        "row_id_start",
+        "begin_snapshot",
+        "partition_id",
+        "mapping_id",
+        "partial_max",
+    )
+)
+"""What a query selects for `data_file_of`."""
+DELETE_FILE = (
+    t.delete_file.c.delete_file_id,
+    t.delete_file.c.path.label("delete_path"),
+    t.delete_file.c.path_is_relative.label("delete_path_is_relative"),
+    t.delete_file.c.format,
+    t.delete_file.c.delete_count,
+    t.delete_file.c.begin_snapshot.label("delete_begun"),
+    t.delete_file.c.partial_max.label("delete_partial_max"),
+    t.delete_file.c.file_size_bytes.label("delete_size"),
+    t.delete_file.c.footer_size.label("delete_footer_size"),
+)
+"""Likewise for `delete_file_of`."""
+
+
+def data_file_of(row: Any, folder: str) -> DataFile:
+    """A data file of a table in a folder, as if nothing were deleted of it."""
+    return DataFile(
+        id=row.data_file_id,
+        path=resolve(folder, row.path, bool(row.path_is_relative)),
+        record_count=row.record_count,
+        file_size_bytes=row.file_size_bytes,
+        footer_size=row.footer_size,
+        row_id_start=row.row_id_start,
+        begin_snapshot=row.begin_snapshot,
+        partition_id=row.partition_id,
+        mapping_id=row.mapping_id,
+        partial_max=row.partial_max,
+    )
+
+
+def delete_file_of(row: Any, folder: str) -> DeleteFile:
+    return DeleteFile(
+        row.delete_file_id,
+        resolve(folder, row.delete_path, bool(row.delete_path_is_relative)),
+        row.format or "parquet",
+        row.delete_count,
+        row.delete_begun,
+        row.delete_partial_max,
+        row.delete_size,
+        row.delete_footer_size,
+    )
+
+
 def table_files(
     connection: sa.Connection,
     catalog: Catalog,
@@ -115,28 +175,7 @@ def table_files(
         return []
     data, deleted = t.data_file, t.delete_file
     query = (
-        sa.select(
-            data.c.data_file_id,
-            data.c.path,
-            data.c.path_is_relative,
-            data.c.record_count,
-            data.c.file_size_bytes,
-            data.c.footer_size,
-            data.c.row_id_start,
-            data.c.begin_snapshot,
-            data.c.partition_id,
-            data.c.mapping_id,
-            data.c.partial_max,
-            deleted.c.delete_file_id,
-            deleted.c.path.label("delete_path"),
-            deleted.c.path_is_relative.label("delete_path_is_relative"),
-            deleted.c.format,
-            deleted.c.delete_count,
-            deleted.c.begin_snapshot.label("delete_begun"),
-            deleted.c.partial_max.label("delete_partial_max"),
-            deleted.c.file_size_bytes.label("delete_size"),
-            deleted.c.footer_size.label("delete_footer_size"),
-        )
+        sa.select(*DATA_FILE, *DELETE_FILE)
         .outerjoin(deleted, sa.and_(deleted.c.data_file_id == data.c.data_file_id, t.alive(deleted, at)))
         .where(data.c.table_id == table.id, t.alive(data, at))
         .order_by(data.c.data_file_id)
@@ -148,34 +187,9 @@ def table_files(
     for r in connection.execute(query):
         if wanted is not None and r.data_file_id not in wanted:
             continue
-        delete_file = None
-        if r.delete_file_id is not None:
-            delete_file = DeleteFile(
-                r.delete_file_id,
-                resolve(folder, r.delete_path, bool(r.delete_path_is_relative)),
-                r.format or "parquet",
-                r.delete_count,
-                r.delete_begun,
-                r.delete_partial_max,
-                r.delete_size,
-                r.delete_footer_size,
-            )
-        files.append(
-            DataFile(
-                id=r.data_file_id,
-                path=resolve(folder, r.path, bool(r.path_is_relative)),
-                record_count=r.record_count,
-                file_size_bytes=r.file_size_bytes,
-                footer_size=r.footer_size,
-                row_id_start=r.row_id_start,
-                begin_snapshot=r.begin_snapshot,
-                partition_id=r.partition_id,
-                mapping_id=r.mapping_id,
-                partial_max=r.partial_max,
-                delete_file=delete_file,
-                inlined_deletes=inlined.get(r.data_file_id, ()),
-            )
-        )
+        delete_file = delete_file_of(r, folder) if r.delete_file_id is not None else None
+        deletes = inlined.get(r.data_file_id, ())
+        files.append(replace(data_file_of(r, folder), delete_file=delete_file, inlined_deletes=deletes))
     return files
 
 

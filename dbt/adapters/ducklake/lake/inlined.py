@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -90,8 +90,29 @@ def any_since(connection: sa.Connection, table_id: int, base: int) -> bool:
     return False
 
 
+Which: TypeAlias = Callable[[sa.TableClause], sa.ColumnElement[bool]]
+
+
 def read(connection: sa.Connection, catalog: Catalog, table: Table, at: int) -> InlinedRows | None:
     """The inlined rows that a table has at a snapshot, with its columns of then; None if there are none."""
+    return _read(connection, catalog, table, lambda rows: t.alive(rows, at))
+
+
+def read_begun(connection: sa.Connection, catalog: Catalog, table: Table, start: int, end: int) -> InlinedRows | None:
+    """The inlined rows that came in some snapshots, whatever became of them."""
+    return _read(connection, catalog, table, lambda rows: rows.c.begin_snapshot.between(start, end))
+
+
+def read_ended(connection: sa.Connection, catalog: Catalog, table: Table, start: int, end: int) -> InlinedRows | None:
+    """The inlined rows that went in some snapshots; their `begin_snapshot` is the one in which they went."""
+    return _read(
+        connection, catalog, table, lambda rows: rows.c.end_snapshot.between(start, end), moment="end_snapshot"
+    )
+
+
+def _read(
+    connection: sa.Connection, catalog: Catalog, table: Table, which: Which, moment: str = "begin_snapshot"
+) -> InlinedRows | None:
     found = []
     for version, name in tables_of(connection, table.id).items():
         old = _columns_at(connection, table.id, version)
@@ -101,15 +122,8 @@ def read(connection: sa.Connection, catalog: Catalog, table: Table, at: int) -> 
             catalog.database.readable(source.c[n], c.type).label(f"c{i}")
             for i, (n, c) in enumerate(zip(names, old, strict=True))
         ]
-        query = (
-            sa.select(source.c.row_id, source.c.begin_snapshot.label("begun"), *values)
-            .where(
-                source.c.begin_snapshot <= at,
-                sa.or_(source.c.end_snapshot.is_(None), source.c.end_snapshot > at),
-            )
-            .order_by(source.c.row_id)
-        )
-        rows = connection.execute(query).all()
+        query = sa.select(source.c.row_id, source.c[moment].label("moment"), *values).where(which(source))
+        rows = connection.execute(query.order_by(source.c.row_id)).all()
         if rows:
             found.append(_as_arrow(rows, old, table, catalog.database.inlined_structs_are_sql))
     return InlinedRows(pa.concat_tables(found)) if found else None

@@ -1,30 +1,40 @@
-"""The table functions that tell of a lake: its snapshots, files, options and settings."""
+"""The table functions that tell of a lake: its snapshots, files, options, settings, and what changed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import sqlalchemy as sa
+from pyspark.sql import DataFrame
 
 from ..lake import tables as t
+from ..lake.catalog import SnapshotInfo
 from ..lake.conflicts import parse_changes
 from ..lake.errors import LakeError, NotFoundError
 from ..lake.files import table_files
 from ..lake.snapshot import LakeState, Table
+from ..lake.transaction import Transaction
+from . import feed
+from .context import Context
 from .definitions import parse_literal
+from .lakes import Lake, never_there
 from .names import FunctionRef, name_parts
 
 if TYPE_CHECKING:
-    from .queries import Context, Planner
+    from .queries import Planner
 
 PREFIX = "ducklake_"
 
 
-def evaluate(ref: FunctionRef, context: Context, planner: Planner) -> pa.Table | None:
-    """The rows of a table function of ours; None for any other function."""
+def evaluate(ref: FunctionRef, context: Context, planner: Planner, virtual: bool) -> pa.Table | DataFrame | None:
+    """The rows of a table function of ours; None for any other function.
+
+    `virtual` says whether the query asks for row ids and snapshots.
+    """
     parts = ref.name.split(".")
     name = parts[-1].lower()
     lake_name = parts[0].lower() if len(parts) == 2 and parts[0].lower() in context.lakes else context.lake
@@ -33,13 +43,44 @@ def evaluate(ref: FunctionRef, context: Context, planner: Planner) -> pa.Table |
     function = FUNCTIONS.get(name.removeprefix(PREFIX))
     if function is None or len(parts) > 2:
         return None
-    arguments = _Arguments(ref, planner)
-    result = function(context, lake_name, arguments)
-    arguments.check_all_used()
+    call = Call(context, planner, lake_name, Arguments(ref, planner), virtual)
+    result = function(call)
+    call.arguments.check_all_used()
     return result
 
 
-class _Arguments:
+@dataclass
+class Call:
+    """One call of a table function in a query."""
+
+    context: Context
+    planner: Planner
+    lake: str
+    """The lake that it is of, by its name."""
+    arguments: Arguments
+    virtual: bool
+
+    @property
+    def transaction(self) -> Transaction:
+        return self.context.transactions(self.lake)
+
+    def place(self, name: str) -> tuple[Lake, str, str]:
+        """The lake, schema and name that a table's name means; the lake is the function's if it names none."""
+        schema = self.context.schema if self.lake == self.context.lake else "main"
+        inside = self.context.within(self.context.lakes[self.lake], schema)
+        found = inside.find(name_parts(name) or (name,))
+        if found is None:
+            raise NotFoundError(f"{name} is no table of a lake; write schema.table, or lake.schema.table")
+        return found
+
+    def table(self, lake: Lake, schema: str, name: str, at: SnapshotInfo, state: LakeState) -> Table:
+        """A table as it was at a snapshot."""
+        if state.find(schema, name) is None:
+            raise never_there(lake, schema, name, at)
+        return state.table(schema, name)
+
+
+class Arguments:
     """The arguments of one call, by position or by name, each taken once."""
 
     def __init__(self, ref: FunctionRef, planner: Planner) -> None:
@@ -69,9 +110,9 @@ class _Arguments:
             raise LakeError(f"{self.name} does not take the argument {left[0]}")
 
 
-def _snapshots(context: Context, lake_name: str, arguments: _Arguments) -> pa.Table:
+def _snapshots(call: Call) -> pa.Table:
     """Every snapshot: when, by whom, why, and what it changed."""
-    catalog = context.lakes[lake_name].catalog
+    catalog = call.context.lakes[call.lake].catalog
     with catalog.read() as connection:
         joined = sa.select(t.snapshot, t.snapshot_changes).outerjoin(
             t.snapshot_changes, t.snapshot.c.snapshot_id == t.snapshot_changes.c.snapshot_id
@@ -136,31 +177,23 @@ _SHOWN = {
 }
 
 
-def _table_of(context: Context, lake_name: str, name: str, state: LakeState, schema: str | None) -> Table:
-    parts = name_parts(name) or (name,)
-    if len(parts) == 3:
-        parts = parts[1:]
-    if len(parts) == 1:
-        parts = (schema or (context.schema if lake_name == context.lake else "main"), *parts)
-    return state.table(parts[0], parts[1])
-
-
-def _list_files(context: Context, lake_name: str, arguments: _Arguments) -> pa.Table:
+def _list_files(call: Call) -> pa.Table:
     """The data files of a table, each with its delete file."""
+    arguments = call.arguments
     name = arguments.value("table_name", positional=True)
     schema = arguments.value("schema")
     version = arguments.text("version", positional=True) or arguments.text("snapshot_version")
     timestamp = arguments.text("timestamp") or arguments.text("snapshot_time")
     if not isinstance(name, str):
         raise NotFoundError("ducklake_list_files needs the name of a table, such as ducklake_list_files('main.orders')")
-    lake = context.lakes[lake_name]
-    transaction = context.transactions(lake_name)
+    lake, found_schema, table_name = call.place(name)
+    transaction = call.context.transactions(lake.name)
     at, state = transaction.base, transaction.base_state
     if version and version.strip().lower() != "null":
         at, state = lake.past(version=int(version))
     elif timestamp and timestamp.strip().lower() != "null":
-        at, state = lake.past(timestamp=arguments.planner.moment(timestamp))
-    table = _table_of(context, lake_name, name, state, schema)
+        at, state = lake.past(timestamp=call.planner.moment(timestamp))
+    table = call.table(lake, schema or found_schema, table_name, at, state)
     folder = state.folder(lake.catalog.data_path, table)
     with lake.catalog.read() as connection:
         files = table_files(connection, lake.catalog, table, folder, at.id)
@@ -190,9 +223,9 @@ def _list_files(context: Context, lake_name: str, arguments: _Arguments) -> pa.T
     )
 
 
-def _options(context: Context, lake_name: str, arguments: _Arguments) -> pa.Table:
+def _options(call: Call) -> pa.Table:
     """Every option that is set, with the scope that it is set for."""
-    transaction = context.transactions(lake_name)
+    transaction = call.transaction
     state = transaction.state
     rows = []
     for (scope, scope_id, name), value in sorted(transaction.options.values.items(), key=str):
@@ -206,8 +239,8 @@ def _options(context: Context, lake_name: str, arguments: _Arguments) -> pa.Tabl
     return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))
 
 
-def _settings(context: Context, lake_name: str, arguments: _Arguments) -> pa.Table:
-    catalog = context.lakes[lake_name].catalog
+def _settings(call: Call) -> pa.Table:
+    catalog = call.context.lakes[call.lake].catalog
     try:
         package = version("dbt-ducklake")
     except PackageNotFoundError:
@@ -220,15 +253,20 @@ def _settings(context: Context, lake_name: str, arguments: _Arguments) -> pa.Tab
     return pa.Table.from_pylist([row], schema=pa.schema([(n, pa.string()) for n in row]))
 
 
-def _current_snapshot(context: Context, lake_name: str, arguments: _Arguments) -> pa.Table:
-    return pa.table({"id": pa.array([context.transactions(lake_name).base.id], pa.int64())})
+def _current_snapshot(call: Call) -> pa.Table:
+    return pa.table({"id": pa.array([call.transaction.base.id], pa.int64())})
 
 
-def _table_info(context: Context, lake_name: str, arguments: _Arguments) -> pa.Table:
+def _last_committed_snapshot(call: Call) -> pa.Table:
+    """The last snapshot that this thread committed; NULL if it committed none."""
+    return pa.table({"id": pa.array([call.context.committed.get(call.lake)], pa.int64())})
+
+
+def _table_info(call: Call) -> pa.Table:
     """Each table with the number and size of its files, in one query of the catalog."""
-    transaction = context.transactions(lake_name)
+    transaction = call.transaction
     state, at = transaction.base_state, transaction.base.id
-    lake = context.lakes[lake_name]
+    lake = call.context.lakes[call.lake]
     totals: dict[str, dict[int, tuple[int, int]]] = {}
     with lake.catalog.read() as connection:
         for kind in (t.data_file, t.delete_file):
@@ -271,7 +309,7 @@ def _table_info(context: Context, lake_name: str, arguments: _Arguments) -> pa.T
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-Function = Callable[["Context", str, _Arguments], pa.Table]
+Function = Callable[[Call], "pa.Table | DataFrame"]
 
 FUNCTIONS: Mapping[str, Function] = {
     "snapshots": _snapshots,
@@ -279,5 +317,10 @@ FUNCTIONS: Mapping[str, Function] = {
     "options": _options,
     "settings": _settings,
     "current_snapshot": _current_snapshot,
+    "last_committed_snapshot": _last_committed_snapshot,
     "table_info": _table_info,
+    "table_changes": feed.table_changes,
+    "table_insertions": feed.table_insertions,
+    "table_deletions": feed.table_deletions,
+    "new_changes": feed.new_changes,
 }

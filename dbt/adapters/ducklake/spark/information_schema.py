@@ -12,7 +12,7 @@ from .types import default_literal, query_type
 from .views import spark_sql, view_columns
 
 if TYPE_CHECKING:
-    from .queries import Context
+    from .context import Context
 
 NAME = "information_schema"
 

@@ -200,8 +200,8 @@ class _Masks:
         before = None
         if file.delete_file is not None:
             before = read_positions(self.store, file.delete_file.path, file.delete_file.begin_snapshot)
-        folder = self.target.folder
-        new = write_delete_file(self.store, folder, file.path, positions, before, self.snapshot)
+        snapshot = self.snapshot if _names_snapshots(file) else None
+        new = write_delete_file(self.store, self.target.folder, file.path, positions, before, snapshot)
         return file.id, Mask(new, replaces=_replaced(file))
 
     # -- by Spark
@@ -273,4 +273,5 @@ def _replaced(file: DataFile) -> int | None:
 def _names_snapshots(file: DataFile) -> bool:
     """Whether a data file's next delete file is to name the snapshot of each position."""
     before = file.delete_file
-    return before is not None and (before.id >= 0 or before.partial_max is not None)
+    again = before is not None and (before.id >= 0 or before.partial_max is not None)
+    return again or file.partial_max is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -15,10 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 from ..lake.catalog import SnapshotInfo
 from ..lake.errors import LakeError, NotFoundError, UnsupportedError
 from ..lake.predicates import And, Predicate
-from ..lake.snapshot import LakeState, Macro, Table, View
+from ..lake.snapshot import LakeState, Macro, View
 from ..lake.tables import parse_instant
 from ..lake.transaction import Transaction
 from . import functions, information_schema
+from .context import Context, Found
 from .lakes import Lake, never_there
 from .names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel, find_names, rewrite
 from .predicates import predicates_of
@@ -31,58 +32,6 @@ if TYPE_CHECKING:
 
 _MAX_DEPTH = 50
 _view_numbers = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class Found:
-    """A lake relation that a name in a query means, at the version that it is read at."""
-
-    lake: Lake
-    schema: str
-    relation: Table | View
-    state: LakeState
-    at: SnapshotInfo
-    transaction: Transaction | None
-    """The transaction whose staged changes are read too; None when an earlier version is read."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a query's names mean: the lakes, the transaction, and where unqualified names are looked up."""
-
-    lakes: Mapping[str, Lake]
-    transactions: Callable[[str], Transaction]
-    """The running transaction on the lake of that name: the snapshot that it is pinned to, and more."""
-    lake: str
-    schema: str
-    saw: Callable[[Found], None]
-    """Told of every lake relation that is read."""
-
-    def find(self, parts: Sequence[str]) -> tuple[Lake, str, str] | None:
-        """The lake, schema and name that a dotted name stands for, if it can be one of a lake."""
-        if len(parts) == 1:
-            return self.lakes[self.lake], self.schema, parts[0]
-        if len(parts) == 2:
-            first, name = parts
-            if self.transactions(self.lake).state.find_schema(first) is None and first.lower() in self.lakes:
-                return self.lakes[first.lower()], "main", name
-            return self.lakes[self.lake], first, name
-        if len(parts) == 3 and parts[0].lower() in self.lakes:
-            return self.lakes[parts[0].lower()], parts[1], parts[2]
-        return None
-
-    def find_macro(self, parts: Sequence[str]) -> tuple[Lake, str, Macro] | None:
-        """The lake, the schema and the macro that a dotted name stands for, if there is one."""
-        place = self.find(parts)
-        if place is None:
-            return None
-        lake, schema, name = place
-        macro = self.transactions(lake.name).state.find_macro(schema, name)
-        return None if macro is None else (lake, schema, macro)
-
-    def within(self, lake: Lake, schema: str) -> Context:
-        """The same, where unqualified names are those of that schema: what a view's query and a function's body see."""
-        return replace(self, lake=lake.name.lower(), schema=schema)
 
 
 @dataclass
@@ -216,7 +165,7 @@ class Planner:
                 full[ref], rows = told
                 views[ref] = self._register(self.local(rows), made)
         for function in names.functions:
-            table = self._table_function(function, context)
+            table = self._table_function(function, context, virtual)
             if table is not None:
                 views[function] = self._register(table, made)
         for call in names.calls:
@@ -351,10 +300,10 @@ class Planner:
                 self._functions.add(short)
         return short
 
-    def _table_function(self, ref: FunctionRef, context: Context) -> DataFrame | None:
-        table = functions.evaluate(ref, context, self)
-        if table is not None:
-            return self.local(table)
+    def _table_function(self, ref: FunctionRef, context: Context, virtual: bool) -> DataFrame | None:
+        rows = functions.evaluate(ref, context, self, virtual)
+        if rows is not None:
+            return self.local(rows) if isinstance(rows, pa.Table) else rows
         name = ref.name.split(".")
         if len(name) > 1 and context.find_macro(name) is not None:
             raise UnsupportedError(f"{ref.name} gives no rows in Spark; create a view in Spark's words beside it")

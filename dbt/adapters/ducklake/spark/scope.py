@@ -14,9 +14,10 @@ from ..lake.files import count_files
 from ..lake.paths import spark_target
 from ..lake.snapshot import LakeState, Schema, Table, View
 from ..lake.transaction import Transaction
+from .context import Context
 from .lakes import Lake
 from .local import can_write, write_local
-from .queries import Context, Planner
+from .queries import Planner
 from .views import COLUMNS_TAG, SPARK_SQL_TAG, ViewColumn, columns_tag, duckdb_sql, is_same
 from .write import Target, write
 

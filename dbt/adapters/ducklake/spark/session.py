@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
 from ..lake import tables as t
-from ..lake.catalog import Retry
+from ..lake.catalog import Retry, SnapshotInfo
 from ..lake.changes import CommitInfo
 from ..lake.errors import LakeError, NotFoundError
 from ..lake.facts import table_facts
@@ -27,8 +27,9 @@ from . import show
 from . import statements as st
 from .commands import COMMANDS
 from .connect import Engine
+from .context import Consumed, Context, Found
 from .lakes import Lake
-from .queries import Context, Found, Planner
+from .queries import Planner
 from .scope import Scope
 from .types import quoted
 
@@ -69,6 +70,8 @@ class Input:
     id: int
     snapshot: int
     """The last snapshot that changed it, up to the one that was read."""
+    consumed: Consumed | None = None
+    """Where it was not read, but what changed in it."""
 
 
 @dataclass
@@ -76,14 +79,14 @@ class _Frame:
     """The transactions that run together, one a lake, and what was read in them."""
 
     transactions: dict[str, Transaction]
-    reads: dict[tuple[str, int, int], Found] = field(default_factory=dict)
+    reads: dict[tuple[str, int, int, Consumed | None], Found] = field(default_factory=dict)
     steps: list[Callable[[], object]] = field(default_factory=list)
     """What was done in them, to be done again."""
     shown: bool = False
     """Whether rows went to somebody who may have acted on them."""
 
     def saw(self, found: Found) -> None:
-        self.reads[found.lake.name, found.relation.id, found.at.id] = found
+        self.reads[found.lake.name, found.relation.id, found.at.id, found.consumed] = found
 
     def nested(self) -> _Frame:
         return _Frame({name: t.nested() for name, t in self.transactions.items()})
@@ -100,6 +103,8 @@ class _Thread(threading.local):
         """What a transaction's message is, unless it is given one."""
         self.committed: Committed | None = None
         """What the thread's last commit did."""
+        self.snapshots: dict[str, int] = {}
+        """The last snapshot that the thread committed to each lake."""
         self.ended: _Frame | None = None
         """The transactions that were to be committed last."""
 
@@ -326,7 +331,7 @@ class LakeSession:
     def inputs(self) -> list[Input]:
         """The lake relations that the running transaction read, as the versions that it read."""
         by_version: dict[tuple[str, int], list[Found]] = defaultdict(list)
-        for (lake, _, at), found in self._running("inputs()").reads.items():
+        for (lake, _, at, _), found in self._running("inputs()").reads.items():
             by_version[lake.lower(), at].append(found)
         inputs: list[Input] = []
         for (lake, at), some in by_version.items():
@@ -338,9 +343,19 @@ class LakeSession:
         with self._reading() as context:
             return context.transactions(self._known(lake or self.database)).state
 
+    def base(self, lake: str | None = None) -> SnapshotInfo:
+        """The snapshot of a lake that the running transaction reads."""
+        with self._reading() as context:
+            return context.transactions(self._known(lake or self.database)).base
+
     def lake(self, name: str | None = None) -> Lake:
         """The session's lake, or an attached one."""
         return self._lakes[self._known(name or self.database)]
+
+    @property
+    def lakes(self) -> list[Lake]:
+        """The session's lake and those attached to it."""
+        return list(self._lakes.values())
 
     @contextmanager
     def messages(self, message: str | None) -> Iterator[None]:
@@ -526,15 +541,16 @@ class LakeSession:
             outer.steps += frame.steps
             outer.shown |= frame.shown
             return Result()
-        changed = [t for t in frame.transactions.values() if t.is_changed]
+        changed = [name for name, t in frame.transactions.items() if t.is_changed]
         if len(changed) > 1:
             raise LakeError(
                 "a transaction can change one lake, since two catalog databases do not commit together;"
                 " change the other lake in a transaction of its own"
             )
         self._thread.committed, self._thread.ended = None, frame
-        for transaction in changed:
-            self._thread.committed = transaction.commit()
+        for name in changed:
+            self._thread.committed = frame.transactions[name].commit()
+            self._thread.snapshots[name] = self._thread.committed.snapshot.id
         self._thread.ended = None
         return Result(snapshot_id=self._last_snapshot())
 
@@ -560,7 +576,14 @@ class LakeSession:
 
     def _context(self, frame: _Frame) -> Context:
         schema = self._thread.schema or self.default_schema
-        return Context(self._lakes, lambda name: self._transaction(frame, name), self._current_lake, schema, frame.saw)
+        return Context(
+            self._lakes,
+            lambda name: self._transaction(frame, name),
+            self._current_lake,
+            schema,
+            frame.saw,
+            self._thread.snapshots,
+        )
 
     def _transaction(self, frame: _Frame, name: str) -> Transaction:
         name = name.lower()
@@ -594,4 +617,4 @@ def _inputs(lake: Lake, at: int, found: Sequence[Found]) -> Iterator[Input]:
     for f in there:
         snapshot = changed.get(f.relation.id)
         if snapshot is not None:
-            yield Input(f"{f.lake.name}.{f.schema}.{f.relation.name}", f.relation.id, snapshot)
+            yield Input(f"{f.lake.name}.{f.schema}.{f.relation.name}", f.relation.id, snapshot, f.consumed)

@@ -13,8 +13,8 @@ from ..lake.snapshot import LakeState, Table, View
 from ..lake.sorting import SortKey
 from ..lake.types import Column
 from . import statements as st
+from .context import Context
 from .lakes import Lake
-from .queries import Context
 from .types import query_type, quoted, string_literal
 from .views import spark_sql
 
