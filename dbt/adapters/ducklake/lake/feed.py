@@ -40,6 +40,8 @@ class Feed:
     inserted_rows: InlinedRows | None = None
     deleted: tuple[Deleted, ...] = ()
     deleted_rows: InlinedRows | None = None
+    born: int | None = None
+    """Only those rows are meant that went and were there at this snapshot."""
     name_maps: Mapping[int, NameMap] | None = None
 
 
@@ -62,8 +64,18 @@ def read_feed(connection: sa.Connection, catalog: Catalog, table: Table, folder:
         read_begun(connection, catalog, table, start, end),
         deleted,
         read_ended(connection, catalog, table, start, end),
-        name_maps(connection, table.id) if mapped else {},
+        name_maps=name_maps(connection, table.id) if mapped else {},
     )
+
+
+def read_lost(connection: sa.Connection, catalog: Catalog, table: Table, folder: str, since: int, end: int) -> Feed:
+    """What must be read to know which rows a table had at a snapshot, and has lost since then."""
+    deleted = _deleted(connection, catalog, table.id, folder, since + 1, end)
+    there = tuple(d for d in deleted if (d.file.begin_snapshot or 0) <= since)
+    rows = read_ended(connection, catalog, table, since + 1, end, born=since)
+    mapped = any(d.file.mapping_id is not None for d in there)
+    maps = name_maps(connection, table.id) if mapped else {}
+    return Feed(table, since + 1, end, deleted=there, deleted_rows=rows, born=since, name_maps=maps)
 
 
 def _deleted(

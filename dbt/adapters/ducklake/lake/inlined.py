@@ -103,11 +103,19 @@ def read_begun(connection: sa.Connection, catalog: Catalog, table: Table, start:
     return _read(connection, catalog, table, lambda rows: rows.c.begin_snapshot.between(start, end))
 
 
-def read_ended(connection: sa.Connection, catalog: Catalog, table: Table, start: int, end: int) -> InlinedRows | None:
-    """The inlined rows that went in some snapshots; their `begin_snapshot` is the one in which they went."""
-    return _read(
-        connection, catalog, table, lambda rows: rows.c.end_snapshot.between(start, end), moment="end_snapshot"
-    )
+def read_ended(
+    connection: sa.Connection, catalog: Catalog, table: Table, start: int, end: int, born: int | None = None
+) -> InlinedRows | None:
+    """The inlined rows that went in some snapshots; their `begin_snapshot` is the one in which they went.
+
+    With `born`, those of them that were there at that snapshot.
+    """
+
+    def which(rows: sa.TableClause) -> sa.ColumnElement[bool]:
+        there = sa.true() if born is None else rows.c.begin_snapshot <= born
+        return sa.and_(rows.c.end_snapshot.between(start, end), there)
+
+    return _read(connection, catalog, table, which, moment="end_snapshot")
 
 
 def _read(

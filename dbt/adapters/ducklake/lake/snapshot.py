@@ -475,3 +475,10 @@ def parse_quoted_list(text: str, separator: str = ",") -> tuple[str, ...]:
             raise ValueError(f"a {separator!r} was expected at {position} of {text!r}")
         position += 1
     return tuple(names)
+
+
+def last_types(connection: sa.Connection, table_id: int) -> dict[int, str]:
+    """The type that each column and field of a table has, or had when it was dropped."""
+    column = t.column
+    query = sa.select(column.c.column_id, column.c.column_type).where(column.c.table_id == table_id)
+    return {row.column_id: row.column_type for row in connection.execute(query.order_by(column.c.begin_snapshot))}

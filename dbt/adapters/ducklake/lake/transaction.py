@@ -23,7 +23,15 @@ from .errors import (
     ReadOnlyError,
     SchemaChangeError,
 )
-from .evolution import Change, ColumnIds, check_columns, replace_columns, with_comment
+from .evolution import (
+    Change,
+    ColumnIds,
+    check_columns,
+    replace_columns,
+    set_partition,
+    set_sort,
+    with_comment,
+)
 from .facts import table_facts
 from .files import DataFile, NewDataFile, table_files
 from .options import Key, Options, parse_option
@@ -230,6 +238,18 @@ class Transaction:
         )
         self._counters.columns[table.id] = ids
         self._stage(state=self.state.with_table(table))
+        return table
+
+    def create_table_like(self, schema: Schema, name: str, source: Table) -> Table:
+        """A table without rows that has the columns and the layout of another one."""
+        table = self.create_table(schema, name, source.columns)
+        names = {c.id: c.name for c in source.columns}
+        if source.partition:
+            keys = [(names[f.column_id], f.transform) for f in source.partition.fields]
+            table = self.alter_table(table, lambda t: set_partition(t, keys, self.new_id()))
+        if source.sort:
+            sort_keys = source.sort.keys
+            table = self.alter_table(table, lambda t: set_sort(t, sort_keys, self.new_id()))
         return table
 
     def replace_table(self, table: Table, columns: tuple[Column, ...], comment: str | None = None) -> Table:

@@ -18,6 +18,7 @@ from . import statements as st
 from .alterations import alter, set_partition, set_properties, set_sort
 from .defaults import default_of, default_sql
 from .replace import replaced_insert
+from .rollback import rollback
 from .routines import duckdb_body, macro_impl, spark_words, tags_of, value_query, with_type
 from .rows import delete, merge, update
 from .scope import Scope
@@ -93,19 +94,7 @@ def _create_table_like(scope: Scope, statement: st.CreateTableLike) -> int:
     schema, name = scope.place(statement.name)
     if scope.state.find(schema.name, name) is not None and statement.if_not_exists:
         return 0
-    source = scope.table(statement.source)
-    table = scope.transaction.create_table(schema, name, source.columns)
-    names = {c.id: c.name for c in source.columns}
-    if source.partition:
-        keys = [(names[f.column_id], f.transform) for f in source.partition.fields]
-        table = scope.transaction.alter_table(
-            table, lambda t: evolve.set_partition(t, keys, scope.transaction.new_id())
-        )
-    if source.sort:
-        sort_keys = source.sort.keys
-        table = scope.transaction.alter_table(
-            table, lambda t: evolve.set_sort(t, sort_keys, scope.transaction.new_id())
-        )
+    table = scope.transaction.create_table_like(schema, name, scope.table(statement.source))
     set_properties(scope, table, dict(statement.properties))
     return 0
 
@@ -282,8 +271,7 @@ def _call(scope: Scope, statement: st.Call) -> int:
         if argument.literal is None:
             raise LakeError(f"{statement.name[-1]} takes literals; {argument.text} is none")
         arguments[(argument.name or str(index)).lower()] = argument.literal.value
-    handler(scope, arguments)
-    return 0
+    return handler(scope, arguments) or 0
 
 
 def _call_set_option(scope: Scope, arguments: dict[str, Any]) -> None:
@@ -317,9 +305,10 @@ def _nothing_left(procedure: str, arguments: Mapping[str, Any]) -> None:
         raise LakeError(f"{procedure} does not take the argument {next(iter(arguments))}")
 
 
-PROCEDURES: Mapping[str, Callable[[Scope, dict[str, Any]], None]] = {
+PROCEDURES: Mapping[str, Callable[[Scope, dict[str, Any]], int | None]] = {
     "set_option": _call_set_option,
     "set_commit_message": _call_set_commit_message,
+    "rollback": rollback,
 }
 
 COMMANDS: Mapping[type, Callable[[Scope, Any], int]] = {

@@ -197,6 +197,12 @@ def _insertions(spark: SparkSession, storage: Storage, feed: Feed) -> DataFrame:
     return rows.where(F.col(_SNAPSHOT).between(feed.start, feed.end))
 
 
+def lost_rows(spark: SparkSession, storage: Storage, feed: Feed, row_id: str) -> DataFrame:
+    """The rows that a feed tells to be gone, as the table has them, each with its row id."""
+    rows = _deletions(spark, storage, feed).select(*_names(feed.table), _ROW_ID)
+    return rows.toDF(*(c.name for c in feed.table.columns), row_id)
+
+
 def _deletions(spark: SparkSession, storage: Storage, feed: Feed) -> DataFrame:
     scan = TableScan(feed.table, feed.end, (), {}, feed.deleted_rows)
     rows = _named(dataframe(spark, storage, scan, virtual=True), feed.table)
@@ -215,6 +221,8 @@ def _of_files(spark: SparkSession, storage: Storage, feed: Feed) -> DataFrame:
     scan = TableScan(feed.table, feed.end, tuple(keys.values()), feed.name_maps or {})
     whole = dataframe(spark, storage, scan, virtual=True, places=True)
     rows = whole.toDF(*_names(feed.table), _ROW_ID, "_lake_begun", FILE, POSITION, "_lake_own")
+    if feed.born is not None:
+        rows = rows.where(F.col("_lake_begun") <= feed.born)
     place = F.xxhash64(F.concat(FILE, F.lit(salt)) if salt else F.col(FILE)) + F.col(POSITION)
     gone = _positions(spark, storage, feed.deleted, {d.file.id: starts[key_of[d.file.id]] for d in feed.deleted})
     ends = [(key_of[d.file.id], d.ended) for d in feed.deleted if d.ended is not None]
