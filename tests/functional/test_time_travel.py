@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 from dbt.tests.util import rm_file, run_dbt, run_dbt_and_capture, write_file
 from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.ducklake.lake.databases import Database
 
 from .. import reference
 
@@ -228,6 +231,29 @@ class TestNewChanges:
         run_dbt(["run", "-s", "events"])
         assert sorted(r[2] for r in rows(ask, project, "events")) == [1, 2, 4, 9]
 
+    def test_a_failure_between_any_two_steps_of_a_commit_loses_and_repeats_nothing(
+        self, project: Any, ask: Ask, orders: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run_dbt(["run", "-s", "events"])
+        before, real = newest(ask), Database.insert
+        for step in range(1, 100):
+            project.run_sql(f"insert into {orders} values ({1000 + step}, 0)")
+            calls = itertools.count(1)
+
+            def insert(*given: Any, step: int = step, calls: Iterator[int] = calls) -> None:
+                if next(calls) == step:
+                    raise OSError("the plug was pulled")
+                real(*given)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Database, "insert", insert)
+                (result,) = run_dbt(["run", "-s", "events"], expect_pass=None)
+            if result.status == "success":
+                break
+        assert step > 5
+        consumed = [r[2] for r in rows(ask, project, "events") if r[0] > before]
+        assert consumed == [1000 + number for number in range(1, step + 1)]
+
     def test_a_chain_of_models_follows_what_changed(self, project: Any, ask: Ask, orders: str) -> None:
         for step in (None, f"update {orders} set amount = 7 where id = 1", f"delete from {orders} where id = 4"):
             if step:
@@ -326,3 +352,62 @@ class TestLineage:
         assert f"{project.test_schema}.on_top" not in log
         _, log = run_dbt_and_capture(["run-operation", "ducklake_lineage", "--args", "{relation: nothing}"])
         assert f"There is no lake.{project.test_schema}.nothing in the lineage of lake." in log
+
+
+class TestTheWayBack:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "sources.yml": RAW,
+            "numbers.sql": "{{ config(materialized='incremental', unique_key='id') }}\n"
+            "select id, '{{ var('v', 'a') }}' as v from range({{ var('n', 3) }})",
+            "events.sql": EVENTS.replace("HOOK", "'select 1'"),
+            "compared.sql": "{{ config(materialized='table') }} select diff, id\n"
+            "from {{ ducklake_diff(ref('numbers'), var('from', 0), var('to', 0), key='id') }}",
+        }
+
+    def test_a_model_is_taken_back_and_compared(self, project: Any, ask: Ask) -> None:
+        run_dbt(["run", "-s", "numbers"])
+        first = newest(ask)
+        run_dbt(["run", "-s", "numbers", "--vars", "{v: b, n: 5}"])
+        second = newest(ask)
+        run_dbt(["run", "-s", "compared", "--vars", f"{{from: {first}, to: {second}}}"])
+        assert rows(ask, project, "compared") == [("added", 3), ("added", 4)] + [("changed", i) for i in range(3)]
+
+        args = f"{{relation: numbers, from: {first}, to: {second}, key: id}}"
+        _, log = run_dbt_and_capture(["run-operation", "ducklake_diff", "--args", args])
+        assert f"from {first} to {second}: 2 added, 0 removed, 3 changed" in log
+        assert "diff: added, id: 4, before: None, after: {'id': 4, 'v': 'b'}" in log
+
+        args = f"{{relation: numbers, version: {first}}}"
+        _, log = run_dbt_and_capture(["run-operation", "ducklake_rollback", "--args", args])
+        assert f"Done: snapshot {newest(ask)}, 8 rows" in log
+        assert rows(ask, project, "numbers") == [(i, "a") for i in range(3)]
+        query = "select commit_message from ducklake_snapshots('lake') order by snapshot_id desc limit 1"
+        assert ask(query)[0][0] == f"rollback of lake.{project.test_schema}.numbers to {first}"
+
+        args = f"{{schema: {project.test_schema}, version: {second}}}"
+        run_dbt(["run-operation", "ducklake_rollback", "--args", args])
+        assert [v for _, v in rows(ask, project, "numbers")] == ["b"] * 5
+        for args, words in (
+            ("{relation: [numbers, nothing], version: 1}", "no table"),
+            ("{version: 1}", "whole_lake => true: one of them"),
+            ("{relation: numbers}", "give one of the two"),
+        ):
+            _, log = run_dbt_and_capture(["run-operation", "ducklake_rollback", "--args", args], expect_pass=False)
+            assert words in log
+
+    def test_a_model_that_was_taken_back_consumes_again_what_it_lost(self, project: Any, ask: Ask) -> None:
+        orders = f"{project.test_schema}.orders"
+        project.run_sql(f"create table {orders} as select 1 as id, 10 as amount")
+        run_dbt(["run", "-s", "events"])
+        first = newest(ask)
+        project.run_sql(f"insert into {orders} values (2, 20)")
+        run_dbt(["run", "-s", "events"])
+        assert [r[2] for r in rows(ask, project, "events")] == [1, 2]
+        args = f"{{relation: events, version: {first}}}"
+        run_dbt(["run-operation", "ducklake_rollback", "--args", args])
+        assert [r[2] for r in rows(ask, project, "events")] == [1]
+        for _ in range(2):
+            run_dbt(["run", "-s", "events"])
+            assert [r[2] for r in rows(ask, project, "events")] == [1, 2]

@@ -245,3 +245,40 @@ def test_changes_that_were_expired_are_an_error(lake: Both) -> None:
         lake.spark_rows(f"select * from ducklake_new_changes('main.t', {first}, {last})")
     with pytest.raises(NotFoundError, match=f"no snapshot {first}: it was expired; nearest"):
         lake.spark_rows(f"select * from ducklake_table_changes('main.t', {first}, {last})")
+
+
+# -- what differs
+
+
+def test_a_diff_tells_what_was_added_removed_and_changed(lake: Both, writer: str) -> None:
+    lake.duckdb("create table t (id bigint, v varchar, m map(varchar, int))")
+    lake.write(
+        writer,
+        both("insert into t values (1, 'a', null), (2, 'b', null), (3, 'c', null), (4, 'd', null)"),
+        both("update t set v = 'B' where id = 2"),
+        both("delete from t where id = 3"),
+        both("insert into t values (5, 'e', null), (6, 'f', null)"),
+        both("delete from t where id in (1, 6)"),
+        both("insert into t values (1, 'a', null)"),
+        both("update t set v = 'b' where id = 2"),
+        both("update t set v = 'D' where id = 4"),
+    )
+    start, end = first_of(lake) + 1, newest(lake)
+    rows = lake.lake.sql(f"select diff, id, before.v, after.v from ducklake_diff('t', {start}, {end}, 'id')")
+    expected = [("added", 5, None, "e"), ("changed", 4, "d", "D"), ("removed", 3, "c", None)]
+    assert sorted(map(tuple, rows.collect())) == expected
+    by_row = lake.spark_rows(f"select diff, count(*) from ducklake_diff('t', {start}, {end}) group by 1")
+    assert sorted(by_row) == [("added", 2), ("changed", 1), ("removed", 2)], "row 1 is another row now"
+    assert lake.spark_rows(f"select * from ducklake_diff('t', {end}, {end}, ['id', 'v'])") == []
+
+
+def test_a_diff_of_a_table_that_was_made_anew_goes_by_names(open_lake: Callable[..., Both]) -> None:
+    lake = open_lake("sqlite")
+    lake.spark("create table t as select id, 'a' as v from range(3)", "drop table t")
+    lake.spark("create table t as select id, 1 as n, 'a' as v from range(1, 4)")
+    rows = lake.spark_rows("select diff, id, before.n, after.n from ducklake_diff('t', 1, 3, 'ID')")
+    expected = [("added", 3, None, 1), ("changed", 1, None, 1), ("changed", 2, None, 1), ("removed", 0, None, None)]
+    assert sorted(rows) == expected
+    for call, words in (("'t', 3, 1, 'id'", "3 is after 1"), ("'t', 1, 3, 'nope'", "has no column nope for a key")):
+        with pytest.raises(LakeError, match=words):
+            lake.spark_rows(f"select * from ducklake_diff({call})")

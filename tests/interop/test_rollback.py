@@ -137,7 +137,7 @@ def test_the_whole_lake_goes_back(lake: Both) -> None:
         "create schema other",
         "create table other.c as select 1 as id",
     )
-    lake.spark(f"call ducklake_rollback(version => {version})")
+    lake.spark(f"call ducklake_rollback(whole_lake => true, version => {version})")
     lake.agree("select * from a", "from a", [(1,)])
     lake.agree("select * from s.b", "from s.b", [(2,)])
     schemas = "select schema_name from information_schema.schemata where catalog_name = 'lake' order by 1"
@@ -170,7 +170,8 @@ def test_what_can_not_be_taken_back_says_why(open_lake: Callable[..., Both]) -> 
         ("ducklake_rollback('main.t', version => 1, timestamp => '2026-01-01')", LakeError, "give one of the two"),
         ("ducklake_rollback('main.t', version => 77)", NotFoundError, "no snapshot 77"),
         ("ducklake_rollback(schema => 'nowhere', version => 1)", NotFoundError, "no schema nowhere"),
-        ("ducklake_rollback('main.t', schema => 'main', version => 1)", LakeError, "not both"),
+        ("ducklake_rollback('main.t', schema => 'main', version => 1)", LakeError, "one of them"),
+        ("ducklake_rollback(version => 1)", LakeError, "whole_lake => true: one of them"),
         ("ducklake_rollback('main.t', versoin => 1)", LakeError, "does not take the argument versoin"),
     ):
         with pytest.raises(error, match=words):

@@ -225,6 +225,8 @@ def test_a_table_function_is_given_with_its_arguments() -> None:
     assert files.arguments == ((None, "'main.orders'"), ("version", "3 + f(1, 2)"))
     assert sql[files.start : files.end] == "ducklake_list_files('main.orders', version => 3 + f(1, 2))"
     assert numbers == FunctionRef("range", ((None, "10"),), sql.index("range"), len(sql), None)
+    (listed,) = find_names("select * from f(['a', g(1, 2)], key => ['b', 'c'])").functions
+    assert listed.arguments == ((None, "['a', g(1, 2)]"), ("key", "['b', 'c']"))
 
 
 def test_a_table_function_is_replaced_with_all_its_arguments() -> None:

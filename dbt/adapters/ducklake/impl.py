@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -37,6 +37,8 @@ from .spark.types import query_type, quoted, string_literal
 
 logger = AdapterLogger("DuckLake")
 
+_SAMPLE = 20
+"""So many rows of a diff are shown in a terminal."""
 _NEEDS_SPARK = frozenset(("build", "run", "test", "snapshot", "show", "retry", "clone"))
 """The commands for which Spark is started while dbt reads the project."""
 
@@ -198,15 +200,10 @@ class DucklakeAdapter(SparkAdapter):
             return lineage.lineage_of(self.session.lakes)
 
     @available.parse(lambda *a, **k: "")
-    def lineage_text(self, relation: str, nodes: Iterable[Mapping[str, Any]] = ()) -> str:
-        """The versions of a relation, which is a model's name or a name in the lake, as a table for a terminal."""
-        found = next((n for n in nodes if n["name"] == relation and n["resource_type"] != "test"), None)
-        if found is not None:
-            parts = (found["database"], found["schema"], found.get("alias") or found.get("identifier"))
-        else:
-            given = parse_name(relation)
-            parts = ((self.session.database, self.session.default_schema)[: 3 - len(given)]) + given
-        return lineage.history(self._lineage(), ".".join(parts))
+    def lineage_text(self, relation: BaseRelation) -> str:
+        """The versions of a relation, as a table for a terminal."""
+        parts = (relation.database, relation.schema, relation.identifier)
+        return lineage.history(self._lineage(), ".".join(str(part) for part in parts))
 
     @available.parse(lambda *a, **k: "")
     def stale_text(self) -> str:
@@ -301,6 +298,58 @@ class DucklakeAdapter(SparkAdapter):
         """The call of a function of the change feed."""
         bounds = [feed_bound(function, which, value) for which, value in (("start", start), ("end", end))]
         return self.lake_function(function, None, _relation(relation, function).name_literal(), *bounds)
+
+    @available
+    def diff(self, relation: Any, start: Any, end: Any, key: Any = None) -> str:
+        """The call that gives the rows which differ between two versions of a relation."""
+        function = "ducklake_diff"
+        bounds = [feed_bound(function, which, value) for which, value in (("from", start), ("to", end))]
+        keys = [key] if isinstance(key, str) else list(key or ())
+        words = [*bounds, f"key => [{', '.join(map(string_literal, keys))}]"] if keys else bounds
+        return self.lake_function(function, None, _relation(relation, function).name_literal(), *words)
+
+    @available.parse(lambda *a, **k: "")
+    def diff_text(self, relation: Any, start: Any, end: Any, key: Any = None) -> str:
+        """How many rows differ between two versions, and some of them, as text for a terminal."""
+        with self.connections.exception_handler("ducklake_diff"), self._handle.running():
+            rows = self.session.sql(f"select * from {self.diff(relation, start, end, key)}").cache()
+            try:
+                counts = {row["diff"]: row["count"] for row in rows.groupBy("diff").count().collect()}
+                sample = rows.limit(_SAMPLE).collect()
+            finally:
+                rows.unpersist()
+        told = ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in ("added", "removed", "changed"))
+        lines = [", ".join(f"{name}: {value}" for name, value in row.asDict(True).items()) for row in sample]
+        return "\n".join([f"{relation.render()} from {start} to {end}: {told}", *lines])
+
+    @available.parse(lambda *a, **k: None)
+    def named_relation(self, given: Any, nodes: Iterable[Mapping[str, Any]] = ()) -> BaseRelation:
+        """The relation that a model's name or a name in the lake means, as a user of run-operation gives it."""
+        if isinstance(given, BaseRelation):
+            return given
+        found = next((n for n in nodes if n["name"] == given and n["resource_type"] != "test"), None)
+        if found is not None:
+            parts = (found["database"], found["schema"], found.get("alias") or found.get("identifier"))
+        else:
+            parts = parse_name(given)
+            parts = (self.session.database, self.session.default_schema)[: 3 - len(parts)] + parts
+        return self.Relation.create(*parts)
+
+    @available.parse(lambda *a, **k: "")
+    def rollback_text(
+        self, relations: Sequence[BaseRelation], schema: str | None, whole_lake: bool, version: Any, timestamp: Any
+    ) -> str:
+        """Takes relations, a schema or the lake back to a version; says what was done."""
+        what, _, value = time_travel(version, timestamp).partition(" as of ")
+        arguments = [f"{what} => {value}"]
+        if relations:
+            arguments.append(f"table_name => [{', '.join(r.name_literal() for r in relations)}]")
+        if schema is not None:
+            arguments.append(f"schema => {string_literal(schema)}")
+        if whole_lake:
+            arguments.append("whole_lake => true")
+        response, _ = self.execute(f"call {self.lake_function('ducklake_rollback', None, *arguments)}")
+        return f"Done: {response}"
 
     @available.parse(lambda *a, **k: "(select 1)")
     def new_changes(self, relation: Any, this: BaseRelation, node_id: str, from_start: bool, if_expired: str) -> str:

@@ -66,7 +66,7 @@ def table_deletions(call: Call) -> DataFrame:
 
 def new_changes(call: Call) -> DataFrame:
     """What changed after one snapshot, up to another; after NULL, all rows that there are, as inserts."""
-    name = _table_name(call.arguments)
+    name = table_name_of(call.arguments)
     since, until = (_version(call.arguments, which) for which in ("since", "until"))
     if until is None:
         raise LakeError(f"{call.arguments.name} needs the snapshot up to which changes are read")
@@ -112,11 +112,11 @@ def _guard(call: Call) -> None:
 
 def _asked(call: Call) -> tuple[Lake, Feed]:
     """The feed that a call asks for by a table, a start and an end."""
-    name = _table_name(call.arguments)
-    start_text, end_text = _bound(call.arguments, "start"), _bound(call.arguments, "end")
+    name = table_name_of(call.arguments)
+    start_text, end_text = bound_of(call.arguments, "start"), bound_of(call.arguments, "end")
     lake, schema, table_name = call.place(name)
-    start = _moment(call, lake, start_text, lake.catalog.first_since)[0]
-    end, state = _moment(call, lake, end_text, lake.catalog.at_timestamp)
+    start = moment_of(call, lake, start_text, lake.catalog.first_since)[0]
+    end, state = moment_of(call, lake, end_text, lake.catalog.at_timestamp)
     table = call.table(lake, schema, table_name, end, state)
     call.context.saw(Found(lake, schema, table, state, end, None))
     return lake, _feed(lake, table, state, start.id, end.id)
@@ -127,14 +127,14 @@ def _feed(lake: Lake, table: Table, state: LakeState, start: int, end: int) -> F
         return read_feed(connection, lake.catalog, table, state.folder(lake.catalog.data_path, table), start, end)
 
 
-def _table_name(arguments: Arguments) -> str:
+def table_name_of(arguments: Arguments) -> str:
     name = arguments.value("table_name", positional=True)
     if not isinstance(name, str):
         raise LakeError(f"{arguments.name} needs a table's name first, as in {arguments.name}('main.orders', 3, 7)")
     return name
 
 
-def _bound(arguments: Arguments, which: str) -> str:
+def bound_of(arguments: Arguments, which: str) -> str:
     text = arguments.text(which, positional=True) or arguments.text(f"{which}_snapshot")
     if text is None or text.strip().lower() == "null":
         raise LakeError(f"{arguments.name} needs a {which}: the number of a snapshot, or a timestamp")
@@ -148,7 +148,7 @@ def _version(arguments: Arguments, which: str) -> int | None:
     return value
 
 
-def _moment(
+def moment_of(
     call: Call, lake: Lake, text: str, of_time: Callable[[sa.Connection, datetime.datetime], SnapshotInfo]
 ) -> tuple[SnapshotInfo, LakeState]:
     """The snapshot that a bound means: its number, or what a timestamp means as this bound."""

@@ -21,6 +21,7 @@ from ..lake.transaction import Transaction
 from . import feed
 from .context import Context
 from .definitions import parse_literal
+from .diff import diff
 from .lakes import Lake, never_there
 from .names import FunctionRef, name_parts
 
@@ -323,4 +324,5 @@ FUNCTIONS: Mapping[str, Function] = {
     "table_insertions": feed.table_insertions,
     "table_deletions": feed.table_deletions,
     "new_changes": feed.new_changes,
+    "diff": diff,
 }

@@ -784,8 +784,9 @@ class _Reader:
 
     def _arguments(self, i: int, stop: int) -> Iterator[tuple[str | None, str]]:
         while i < stop:
-            first = i
-            while i < stop and self.tokens[i].text != ",":
+            first, brackets = i, 0
+            while i < stop and (brackets or self.tokens[i].text != ","):
+                brackets += {"[": 1, "]": -1}.get(self.tokens[i].text, 0)
                 i = self.close[i] + 1 if i in self.close else i + 1
             last = min(i, stop) - 1
             keyword = None

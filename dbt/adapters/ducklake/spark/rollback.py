@@ -34,9 +34,9 @@ _ROW_ID = "_lake_row_id"
 
 
 def rollback(scope: Scope, arguments: dict[str, Any]) -> int:
-    """`ducklake_rollback('main.orders', version => 3)`: a table, a list, a `schema`, or without one the lake."""
+    """`ducklake_rollback('main.orders', version => 3)`: a table, a list, a `schema`, or the `whole_lake`."""
     given = arguments.pop("0", None) or arguments.pop("table_name", None)
-    schema = arguments.pop("schema", None)
+    schema, everything = arguments.pop("schema", None), arguments.pop("whole_lake", None)
     version, timestamp = arguments.pop("version", None), arguments.pop("timestamp", None)
     if arguments:
         raise LakeError(f"ducklake_rollback does not take the argument {next(iter(arguments))}")
@@ -51,15 +51,18 @@ def rollback(scope: Scope, arguments: dict[str, Any]) -> int:
         raise LakeError(f"snapshot {info.id} came after this transaction began; roll back in one of its own")
     work = _Rollback(scope, info, state)
     names = [given] if isinstance(given, str) else list(given or ())
-    if names and schema is not None:
-        raise LakeError("ducklake_rollback takes tables or a schema, not both")
+    if sum((bool(names), schema is not None, everything is True)) != 1:
+        raise LakeError(
+            "ducklake_rollback takes a table or a list of them, schema => 'name', or whole_lake => true: one of them"
+        )
     for name in names:
         work.relation(name)
     if schema is not None:
         work.schemas([schema])
     elif not names:
         work.schemas(sorted({s.name for s in (*state.schemas.values(), *scope.state.schemas.values())}))
-    work.say(", ".join(names) or (f"schema {schema}" if schema is not None else "the lake"))
+    tables = ", ".join(".".join(name_parts(name) or (name,)) for name in names)
+    work.say(tables or (f"schema {schema}" if schema is not None else "the lake"))
     return work.rows
 
 
