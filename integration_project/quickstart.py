@@ -79,6 +79,7 @@ NEXT = f"""What to look at next
 
   * The project:  {PROJECT} -- models, tests and this program
   * The docs:     python -m http.server --directory {FOLDER}/target, then http://localhost:8000
+  * The lineage:  {FOLDER}/target/snapshot_lineage.html -- which version was built from which
   * The files:    find {FOLDER}/data -name '*.parquet'
   * With DuckDB:  INSTALL ducklake; INSTALL sqlite;
                   ATTACH 'ducklake:sqlite:{FOLDER}/metadata.sqlite' AS lake;

@@ -39,9 +39,22 @@ with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings) 
         lake.sql("select 1 from t limit 1").toArrow()
     print(later.toArrow().to_pylist(), lake.sql("select count(*) as n from ducklake_snapshots()").toArrow().to_pylist())
     print(lake.sql("select n, main.next(n) from fv").toArrow().to_pylist())
+    at = lake.execute("delete from t where a < 3").snapshot_id
+    feed = lake.sql(f"select change_type as c, count(*) as n from ducklake_table_changes('t', {at}, {at}) group by 1")
+    lake.execute(f"call ducklake_rollback('t', version => {at - 1})")
+    diff = lake.sql(f"select diff, count(*) as n from ducklake_diff('t', {at}, {at + 1}, 'a') group by 1")
+    print(feed.toArrow().to_pylist(), diff.toArrow().to_pylist())
+    print([{"n": lake.sql("select * from t where a < 3").count()}], lake.sql("select * from ducklake_options() where false").count())
 """
 
-EXPECTED = ["[{'n': 101, 'r': 0}]", "[{'n': 11, 'l': 20}]", "[{'n': 50}] [{'n': 6}]", "[{'n': 100, 'next(n)': 200}]"]
+EXPECTED = [
+    "[{'n': 101, 'r': 0}]",
+    "[{'n': 11, 'l': 20}]",
+    "[{'n': 50}] [{'n': 6}]",
+    "[{'n': 100, 'next(n)': 200}]",
+    "[{'c': 'delete', 'n': 3}] [{'diff': 'added', 'n': 3}]",
+    "[{'n': 3}] 0",
+]
 
 
 def work(folder: Path, how: str) -> list[str]:

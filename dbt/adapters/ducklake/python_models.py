@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
 
+from .spark.scan import local_rows
 from .spark.session import LakeSession
 
 
@@ -45,7 +46,7 @@ def _as_spark(result: Any, name: str, session: LakeSession) -> Any:
     if where.startswith("pandas.") and kind.__name__ == "DataFrame":
         return session.spark.createDataFrame(result)
     if isinstance(result, pa.Table):
-        return session.spark.createDataFrame(result)
+        return local_rows(session.spark, result)
     raise DbtRuntimeError(
         f"the Python model {name} returned a value of type {where}; it has to return a DataFrame of Spark or"
         " pandas, or an Arrow table"

@@ -1,4 +1,4 @@
-{# A run looks at the new events only: who is known is updated, but for when it was seen first. #}
+{# A run looks at what is new in events only: who is known is updated, but for when it was seen first. #}
 {{ config(
     materialized='incremental',
     unique_key='customer_id',
@@ -7,8 +7,5 @@
 ) }}
 
 select customer_id, min(at) as first_seen, max(at) as last_seen, max_by(kind, at) as did
-from {{ ref('events') }}
-{% if is_incremental() %}
-where at > (select max(last_seen) from {{ this }})
-{% endif %}
+from {{ ducklake_new_changes(ref('events')) }}
 group by customer_id

@@ -24,7 +24,7 @@ from .lakes import Lake, never_there
 from .names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel, find_names, rewrite
 from .predicates import predicates_of
 from .routines import spark_words, temporary_function
-from .scan import VIRTUAL_COLUMNS, TableScan, dataframe
+from .scan import VIRTUAL_COLUMNS, TableScan, dataframe, local_rows
 from .views import spark_sql
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ class Planner:
 
     def local(self, table: pa.Table) -> DataFrame:
         """A small Arrow table as a DataFrame."""
-        return self.spark.createDataFrame(table)
+        return local_rows(self.spark, table)
 
 
 def _full_name(ref: RelationRef, context: Context) -> tuple[str, ...]:

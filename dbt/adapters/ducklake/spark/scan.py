@@ -19,6 +19,7 @@ from pyspark.sql import Column as Column_
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..lake.deletes import SNAPSHOT_COLUMN
 from ..lake.errors import LakeError, UnsupportedError
@@ -109,8 +110,7 @@ class _Reader:
         if self.scan.inlined is not None and len(self.scan.inlined):
             parts.append(self._inlined(self.scan.inlined))
         if not parts:
-            nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in self._schema().fields]
-            return self.spark.range(0).select(*nothing)
+            return no_rows(self.spark, self._schema())
         return reduce(DataFrame.union, parts)
 
     def _schema(self) -> s.StructType:
@@ -303,7 +303,7 @@ class _Reader:
         delete_files = [f for f in files if f.delete_file is not None]
         count = sum(f.delete_file.delete_count for f in delete_files if f.delete_file)
         if len(delete_files) <= _FEW_FILES and count <= _FEW_POSITIONS:
-            return self.spark.createDataFrame(self._few_masks(delete_files, starts, inlined))
+            return local_rows(self.spark, self._few_masks(delete_files, starts, inlined))
         positions = self._deleted_positions(delete_files, starts)
         if inlined:
             positions = positions.union(few(self.spark, inlined, _lake_start=pa.int64(), pos=pa.int64()))
@@ -353,7 +353,7 @@ class _Reader:
     def _inlined(self, inlined: InlinedRows) -> DataFrame:
         names = [f"c{i}" for i in range(len(self.columns))] + ["row_id", "begin_snapshot"]
         table = inlined.rows.rename_columns(names)
-        rows = self.spark.createDataFrame(table)
+        rows = local_rows(self.spark, table)
         result = [
             (F.parse_json(F.col(f"c{i}")) if c.type == "variant" else F.col(f"c{i}").cast(query_type(c))).alias(c.name)
             for i, c in enumerate(self.columns)
@@ -380,7 +380,16 @@ def few(spark: SparkSession, rows: Iterable[Sequence[Any]], **columns: pa.DataTy
     """Rows that the driver has. They go to Spark as Arrow: a list of tuples would pass through a Python worker."""
     values = list(rows)
     arrays = [pa.array([row[i] for row in values], kind) for i, kind in enumerate(columns.values())]
-    return spark.createDataFrame(pa.table(arrays, names=list(columns)))
+    return local_rows(spark, pa.table(arrays, names=list(columns)))
+
+
+def local_rows(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A small Arrow table as a DataFrame; Spark Connect takes none without rows."""
+    return spark.createDataFrame(table) if table.num_rows else no_rows(spark, from_arrow_schema(table.schema))
+
+
+def no_rows(spark: SparkSession, schema: s.StructType) -> DataFrame:
+    return spark.range(0).select(*(F.lit(None).cast(f.dataType).alias(f.name) for f in schema.fields))
 
 
 def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]) -> DataFrame:
