@@ -703,3 +703,31 @@ def test_duckdb_reads_each_snapshot_as_soon_as_spark_wrote_it(lake: Both, how: s
         assert sorted(rows_of(lake.lake.sql("select * from t").toArrow()), key=repr) == seen[newest(lake)]
     for version, expected in seen.items():
         assert sorted(lake.duckdb_rows(f"from t at (version => {version})"), key=repr) == expected
+
+
+def test_files_of_which_most_is_deleted_are_rewritten_where_the_table_asks_for_it(lake: Both, how: str) -> None:
+    start(lake, how)
+    lake.spark(
+        "create table t (id bigint, v string) tblproperties ('rewrite_delete_threshold' = '0.5')",
+        "insert into t select id, 'a' from range(0, 100, 1, 1)",
+        "insert into t select id, 'b' from range(100, 200, 1, 1)",
+        "delete from t where id in (3, 103)",
+    )
+    row_ids = dict(lake.spark_rows("select id, rowid from t"))
+    before = newest(lake)
+    done = lake.lake.execute(
+        "merge into t using (select id from range(0, 120, 1, 1)) as s on t.id = s.id"
+        " when matched and s.id % 2 = 0 then update set v = 'm' when matched and s.id < 60 then delete"
+    )
+    assert done.rows_affected == 60 + 29
+    ended = lake.catalog_rows(f"select count(*) from {{m}}.ducklake_data_file where end_snapshot = {before + 1}")
+    assert ended == [(1,)], "of the first file 79 rows are gone, of the second one 11"
+    left = [i for i in range(200) if i != 103 and (i % 2 == 0 or i >= 60)]
+    assert dict(lake.spark_rows("select id, rowid from t")) == {i: row_ids[i] for i in left}
+    expected = [(i, "m" if i < 120 and i % 2 == 0 else "a" if i < 100 else "b") for i in left]
+    lake.agree("select * from t", "from t", expected)
+    lake.compare()
+    feed = "select change_type, count(*) from ducklake_table_changes({}) group by 1"
+    lake.agree(
+        feed.format(f"'t', {before + 1}, {before + 1}"), feed.format(f"'lake', 'main', 't', {before + 1}, {before + 1}")
+    )

@@ -44,7 +44,8 @@ with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings) 
     lake.execute(f"call ducklake_rollback('t', version => {at - 1})")
     diff = lake.sql(f"select diff, count(*) as n from ducklake_diff('t', {at}, {at + 1}, 'a') group by 1")
     print(feed.toArrow().to_pylist(), diff.toArrow().to_pylist())
-    print([{"n": lake.sql("select * from t where a < 3").count()}], lake.sql("select * from ducklake_options() where false").count())
+    none = lake.sql("select * from ducklake_options() where false").count()
+    print([{"n": lake.sql("select * from t where a < 3").count()}], none)
 """
 
 EXPECTED = [

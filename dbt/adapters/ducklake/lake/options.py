@@ -155,6 +155,11 @@ class Options:
     def flag(self, name: str, schema_id: int | None = None, table_id: int | None = None) -> bool:
         return (self.get(name, schema_id, table_id) or "false").lower() == "true"
 
+    def set_value(self, name: str, schema_id: int, table_id: int) -> str | None:
+        """An option's value where somebody set it: for the table, its schema or the lake."""
+        keys: list[Key] = [("table", table_id, name), ("schema", schema_id, name), (None, None, name)]
+        return next((self.values[key] for key in keys if self.values.get(key) is not None), None)
+
     def number(self, name: str, schema_id: int | None = None, table_id: int | None = None) -> int | None:
         text = self.get(name, schema_id, table_id)
         return None if text is None else int(text)

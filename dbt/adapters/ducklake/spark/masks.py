@@ -26,7 +26,18 @@ from ..lake.deletes import (
 from ..lake.files import DataFile
 from ..lake.paths import new_delete_file_name, new_uuid7
 from ..lake.snapshot import Table
-from .scan import FILE, POSITION, TableScan, few, file_keys, place_keys, read_parquet
+from .scan import (
+    FILE,
+    OWN_ROW_ID,
+    POSITION,
+    TableScan,
+    dataframe,
+    few,
+    file_keys,
+    local_rows,
+    place_keys,
+    read_parquet,
+)
 from .scope import Scope
 from .write import remove_folder, written_files
 
@@ -37,6 +48,7 @@ DRIVER_POSITIONS = 1_000_000
 
 _WORKERS = 16
 _DATA_FILE = "_lake_data_file"
+_ROW_ID, _BEGUN = "_lake_row_id_then", "_lake_begun"
 _PLACE, _MEANT, _COUNT = "_lake_place", "_lake_meant", "_lake_count"
 
 
@@ -154,6 +166,11 @@ def take_away(scope: Scope, table: Table, scan: TableScan, places: Places, besid
     touched = {key: keys[key] for key in per_file if key is not None}
     whole = {key for key, file in touched.items() if per_file[key] == file.live_rows}
     partly = {key: file for key, file in touched.items() if key not in whole}
+    rewritten = _worth_rewriting(scope, table, partly, per_file)
+    if rewritten:
+        _rewrite(scope, table, replace(scan, files=list(rewritten.values()), inlined=None), places.within(rewritten))
+        whole |= rewritten.keys()
+        partly = {key: file for key, file in partly.items() if key not in rewritten}
     if partly:
         some = places.within(partly) if whole else places
         masks = _Masks(scope, table, partly, some, sum(per_file[key] for key in partly)).masks()
@@ -162,6 +179,40 @@ def take_away(scope: Scope, table: Table, scan: TableScan, places: Places, besid
     if gone:  # at last and at once, since the ids of staged files are theirs until one of them goes
         scope.transaction.end_files(table, gone)
     return total
+
+
+def _worth_rewriting(
+    scope: Scope, table: Table, files: Mapping[str, DataFile], per_file: Mapping[str | None, int]
+) -> dict[str, DataFile]:
+    """The files of which so much is deleted that their other rows are to be written anew, if the table asks for it.
+
+    Nobody changed those rows, but the change feed shows them as updated: so it is done only where
+    `rewrite_delete_threshold` is set.
+    """
+    threshold = scope.transaction.options.set_value("rewrite_delete_threshold", table.schema_id, table.id)
+    if threshold is None:
+        return {}
+    share = float(threshold)
+    return {
+        key: file
+        for key, file in files.items()
+        if file.id >= 0 and file.record_count - file.live_rows + per_file[key] >= share * file.record_count
+    }
+
+
+def _rewrite(scope: Scope, table: Table, scan: TableScan, places: Places) -> None:
+    """Writes the rows of files that are at none of the places into new files, with their row ids."""
+    spark = scope.planner.spark
+    rows = dataframe(spark, scope.lake.storage, scan, virtual=True, places=True)
+    names = [f"_lake_c{index}" for index in range(len(table.columns))]
+    rows = rows.toDF(*names, _ROW_ID, _BEGUN, FILE, POSITION, OWN_ROW_ID)
+    gone = places.rows.select(FILE, POSITION)
+    if places.known is not None:  # the plan would compute them anew, perhaps to others
+        parts = [pa.table([pa.repeat(file, len(p)), p], [FILE, POSITION]) for file, p in places.known.items()]
+        gone = local_rows(spark, pa.concat_tables(parts))
+    left = rows.join(F.broadcast(gone) if places.known is not None else gone, [FILE, POSITION], "left_anti")
+    kept = left.select(*names, _ROW_ID).toDF(*(c.name for c in table.columns), _ROW_ID)
+    scope.transaction.updates(table, scope.write(kept, table, _ROW_ID))
 
 
 @dataclass
