@@ -255,6 +255,8 @@ class Run:
                 self.step(engine)
             self.look()
         self.look_back()
+        self.look_at_changes()
+        self.go_back()
 
     def step(self, engine: str) -> None:
         chance = self.random.random()
@@ -327,6 +329,26 @@ class Run:
         assert len({r for r, _ in row_ids}) == len(row_ids), f"row ids that are there twice\n{self.story()}"
         ours = self.lake.spark_rows(f"select rowid, {self.writer.model.names[1]} from t")
         self.same(Counter(ours), Counter(row_ids), "Spark's row ids")
+
+    def look_at_changes(self) -> None:
+        """Whether Spark's change feed leads from some versions to others."""
+        first, last = min(self.versions), max(self.versions)
+        middle = self.random.randrange(first, last)
+        for start, end in ((first, last), (first, middle), (middle, last)):
+            feed = self.lake.lake.sql(f"select * from ducklake_table_changes('t', {start + 1}, {end})").toArrow()
+            self.look_at(feed, self.versions[start], self.versions[end])
+
+    def go_back(self) -> None:
+        """Takes the table back to some version, for both engines to read."""
+        version = self.random.choice(list(self.versions))
+        content = self.versions[version]
+        self.on("spark", f"call ducklake_rollback('t', version => {version})")
+        with self.lake.connection() as connection:
+            names = [d[0] for d in connection.execute("from t limit 0").description or ()]
+            theirs = Counter(connection.execute("from t").fetchall())
+        assert names == [name for _, name in content.columns], self.story()
+        self.same(theirs, content.rows, f"DuckDB's rows, taken back to {version}")
+        self.same(Counter(self.lake.spark_rows("select * from t")), content.rows, f"Spark's rows, back at {version}")
 
     def same(self, found: Counter[Any], expected: Counter[Any], what: str) -> None:
         if found != expected:
