@@ -377,7 +377,7 @@ class TestTheWayBack:
         args = f"{{relation: numbers, from: {first}, to: {second}, key: id}}"
         _, log = run_dbt_and_capture(["run-operation", "ducklake_diff", "--args", args])
         assert f"from {first} to {second}: 2 added, 0 removed, 3 changed" in log
-        assert "diff: added, id: 4, before: None, after: {'id': 4, 'v': 'b'}" in log
+        assert 'diff: added, id: 4, before: None, after: {"id":4,"v":"b"}' in log
 
         args = f"{{relation: numbers, version: {first}}}"
         _, log = run_dbt_and_capture(["run-operation", "ducklake_rollback", "--args", args])

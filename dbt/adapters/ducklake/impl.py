@@ -315,11 +315,13 @@ class DucklakeAdapter(SparkAdapter):
             rows = self.session.sql(f"select * from {self.diff(relation, start, end, key)}").cache()
             try:
                 counts = {row["diff"]: row["count"] for row in rows.groupBy("diff").count().collect()}
-                sample = rows.limit(_SAMPLE).collect()
+                keys = [quoted(name) for name in rows.columns[:-2]]
+                shown = rows.orderBy(*keys).limit(_SAMPLE)
+                sample = shown.selectExpr(*keys, "to_json(before) as before", "to_json(after) as after").collect()
             finally:
                 rows.unpersist()
         told = ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in ("added", "removed", "changed"))
-        lines = [", ".join(f"{name}: {value}" for name, value in row.asDict(True).items()) for row in sample]
+        lines = [", ".join(f"{name}: {value}" for name, value in row.asDict().items()) for row in sample]
         return "\n".join([f"{relation.render()} from {start} to {end}: {told}", *lines])
 
     @available.parse(lambda *a, **k: None)

@@ -64,7 +64,8 @@ class Moments:
         lake = str(source.database or self.own).lower()
         if lake not in self.lakes:
             return None
-        own = source.config.get(AS_OF) or source.meta.get(AS_OF) or (source.config.get("meta") or {}).get(AS_OF)
+        places = (source.config, source.meta, source.config.get("meta") or {})
+        own = next((place.get(AS_OF) for place in places if place.get(AS_OF) is not None), None)
         if own is not None:
             return _as_of(own)
         if isinstance(self.as_of, Mapping):
