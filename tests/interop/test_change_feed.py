@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.ducklake.lake.errors import ExpiredError, LakeError, NotFoundError
+from dbt.adapters.ducklake import LakeSession
+from dbt.adapters.ducklake.lake.errors import ConflictError, ExpiredError, LakeError, NotFoundError
 
 from .engines import Both, both, each
 
@@ -245,6 +246,26 @@ def test_changes_that_were_expired_are_an_error(lake: Both) -> None:
         lake.spark_rows(f"select * from ducklake_new_changes('main.t', {first}, {last})")
     with pytest.raises(NotFoundError, match=f"no snapshot {first}: it was expired; nearest"):
         lake.spark_rows(f"select * from ducklake_table_changes('main.t', {first}, {last})")
+
+
+@pytest.mark.parametrize("other", ["spark", "duckdb"])
+def test_of_two_who_consume_for_one_table_one_commits(lake: Both, other: str) -> None:
+    lake.spark(
+        "create table t as select id from range(3)", "create table seen as select 0 as n", "insert into t values (7)"
+    )
+    first, last = first_of(lake), newest(lake)
+    call = f"ducklake_new_changes('t', {first}, {last}, consumer => 'main.seen', asked_at => {last})"
+    consume = f"insert into seen select count(*) from {call}"
+    with pytest.raises(ConflictError, match="main.seen"), lake.lake.transaction():
+        lake.spark(consume)
+        if other == "duckdb":
+            lake.duckdb("insert into seen values (1)")
+        else:
+            with LakeSession(lake.address.catalog, data_path=lake.data_path, spark=lake.lake.spark) as second:
+                second.execute(consume)
+    lake.agree("select n from seen", expected=[(0,), (1,)])
+    with pytest.raises(ConflictError, match="after it was asked what there is to consume for it"):
+        lake.spark(consume)
 
 
 # -- what differs
