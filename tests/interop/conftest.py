@@ -39,7 +39,7 @@ def writer(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-USUAL = {("sqlite", "spark"), ("sqlite", "duckdb"), ("postgres", "turns"), ("postgres", "duckdb"), ("duckdb", "turns")}
+USUAL = {("sqlite", "spark"), ("sqlite", "duckdb"), ("postgres", "turns"), ("duckdb", "turns")}
 """Catalogs and writers of a usual run; INTEROP_MATRIX=full runs each with each."""
 
 USUAL_DELETES = ("sqlite", "by Spark")

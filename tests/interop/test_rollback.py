@@ -47,7 +47,7 @@ def test_a_table_is_again_what_it_was_at_any_version(lake: Both, writer: str) ->
     lake.write(writer, *STORY)
     first, last = first_of(lake), newest(lake)
     ids = dict(lake.spark_rows(f"select id, rowid from t version as of {first + 1}"))
-    for version in (last - 1, last - 4, first + 4, first + 6, first + 1):
+    for version in (last - 1, first + 6, first + 1):
         was = content(lake, version)
         before = newest(lake)
         lake.spark(f"call ducklake_rollback('main.t', version => {version})")

@@ -288,8 +288,9 @@ class Run:
             theirs = Counter(connection.execute("from t").fetchall())
             newest = connection.execute("select max(snapshot_id) from ducklake_snapshots('lake')").fetchall()[0][0]
             feed: Any = None
-            # Of a row that a transaction changed twice the reference's feed pairs each version with each.
-            alone = not self.done[-1].endswith(": commit")
+            # Of a row that a transaction changed twice the reference's feed pairs each version with each, and of a file
+            # that is rewritten it tells deletes again that the catalog kept.
+            alone = not self.done[-1].endswith(": commit") and "rewrite_data_files" not in self.done[-1]
             if alone and newest not in self.versions and newest - 1 in self.versions:
                 feed = connection.execute(
                     f"select * from ducklake_table_changes('lake', 'main', 't', {newest}, {newest})"
@@ -313,7 +314,7 @@ class Run:
             found[row] += 1 if kind in ("insert", "update_postimage") else -1
         expected = after.only(ids)
         wrong = {r: (found[r], expected[r]) for r in found.keys() | expected.keys() if found[r] != expected[r]}
-        assert wrong == {}, f"rows found and expected by the change feed {feed.to_pylist()}\n{self.story()}"
+        assert wrong == {}, f"rows found and expected by the change feed: {wrong}\n{feed.to_pylist()}\n{self.story()}"
 
     def look_back(self) -> None:
         """Compares every version, as both engines read it, with the model's."""
