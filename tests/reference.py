@@ -24,8 +24,6 @@ def connect(catalog: str, data_path: str | None = None, **options: Any) -> duckd
     words += [f"{key.upper()} {value!r}" for key, value in options.items()]
     given = f" ({', '.join(words)})" if words else ""
     connection.execute("SET TimeZone = 'UTC'")
-    # With several threads its change feed now and then tells all rows of a file, in a snapshot that was not asked for.
-    connection.execute("SET threads = 1")
     connection.execute(f"ATTACH 'ducklake:{catalog}' AS lake{given}")
     connection.execute("USE lake")
     return connection

@@ -128,6 +128,20 @@ def test_a_dropped_table_and_a_schema_come_back_as_copies(lake: Both) -> None:
         lake.spark("insert into s.a values (null, null)")
 
 
+def test_a_table_that_moved_goes_back_to_its_schema(open_lake: Callable[..., Both]) -> None:
+    lake = open_lake("sqlite")
+    lake.spark("create schema a", "create schema b")
+    lake.spark("create table a.t as select 1 as id", "create table b.u as select 2 as id")
+    version = newest(lake)
+    lake.spark("alter table a.t rename to b.t2", "insert into b.t2 values (5)", "alter table b.u rename to a.u")
+    lake.spark(f"call ducklake_rollback(schema => 'a', version => {version})")
+    lake.agree("select * from a.t", "from a.t", [(1,)])
+    lake.agree("select * from b.u", "from b.u", [(2,)])
+    names = "select table_schema, table_name from information_schema.tables where table_schema in ('a', 'b') order by 1"
+    assert lake.duckdb_rows(names) == [("a", "t"), ("b", "u")]
+    lake.compare()
+
+
 def test_the_whole_lake_goes_back(lake: Both) -> None:
     lake.spark("create table a as select 1 as id", "create schema s", "create table s.b as select 2 as id")
     version = newest(lake)

@@ -118,20 +118,23 @@ class _Rollback:
             self.then.schema(names[0])
         wanted = [thing for schema in then for thing in _things(self.then, schema)]
         by_id = {thing.id: thing for thing in wanted}
-        kept = []
-        for thing in [thing for schema in now for thing in _things(self.scope.state, schema)]:
+        before = self.scope.state
+        kept = {i: before.tables[i] for i in by_id if i in before.tables}
+        for thing in [thing for schema in now for thing in _things(before, schema)]:
             same = by_id.get(thing.id)
-            if isinstance(thing, Table) and isinstance(same, Table):
-                kept.append((thing, same))
+            if isinstance(thing, Table) and thing.id in self.then.tables:
+                kept[thing.id] = thing  # perhaps of another schema then, where it goes back to
             elif isinstance(thing, Macro):
                 if thing != same:
                     transaction.drop_macro(thing)
             elif not (isinstance(thing, View) and isinstance(same, View) and _same_view(thing, same)):
                 transaction.drop(thing)
-        for schema in then:
-            if self.scope.state.find_schema(schema.name) is None:
-                transaction.create_schema(schema.name)
-        for table, same in kept:
+        homes = {self.then.schema_of(self.then.tables[i]).name for i in kept}
+        for name in sorted({schema.name for schema in then} | homes):
+            if self.scope.state.find_schema(name) is None:
+                transaction.create_schema(name)
+        for table in kept.values():
+            same = self.then.tables[table.id]
             self._table(table, same, home=self.scope.state.schema(self.then.schema_of(same).name))
         state = self.scope.state
         there = state.tables.keys() | state.views.keys() | state.macros.keys()
