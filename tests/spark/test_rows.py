@@ -208,6 +208,23 @@ def test_rows_that_change_again_and_again_keep_their_row_ids(lake: LakeSession, 
     assert found[5][0] > 5
 
 
+@pytest.mark.parametrize("last", [100, 107])
+def test_deleted_rows_of_files_of_one_size_and_of_several_are_told_apart(lake: LakeSession, last: int) -> None:
+    lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
+    lake.execute("create table t (id bigint)")
+    for end in (100, last):
+        lake.execute(f"insert into t select id from range(0, {end}, 1, 1)")
+    files = rows(lake, "select data_file_size_bytes from ducklake_list_files('t')")
+    assert len(set(files)) == (1 if last == 100 else 2)
+    gone = {3, 63, 64, 130}
+    lake.execute(f"delete from t where rowid in ({', '.join(map(str, gone))})")
+    left = [(i,) for i in range(100 + last) if i not in gone]
+    assert rows(lake, "select rowid from t order by 1") == left
+    lake.execute("delete from t where rowid in (5, 105)")
+    assert rows(lake, "select rowid from t order by 1") == [r for r in left if r[0] not in (5, 105)]
+    assert rows(lake, "select count(*) from t version as of 4") == [(len(left),)]
+
+
 def test_a_large_change_of_many_files_goes_through_spark(lake: LakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
         monkeypatch.setattr(masks, name, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import sqlalchemy as sa
+from pyspark.sql import DataFrame
 
 from ..lake import paths
 from ..lake.catalog import Catalog, Retry, SnapshotInfo
@@ -35,21 +36,21 @@ class _Known(Generic[T]):
 
     def __init__(self, most: int, weight: Callable[[T], int]) -> None:
         self._most, self._weight = most, weight
-        self._found: dict[str, T] = {}
+        self._found: dict[Hashable, T] = {}
         self._size = 0
         self._lock = threading.Lock()
 
-    def get(self, path: str, read: Callable[[], T]) -> T:
+    def get(self, key: Hashable, read: Callable[[], T]) -> T:
         with self._lock:
-            if path in self._found:
-                return self._found[path]
+            if key in self._found:
+                return self._found[key]
         found = read()
         with self._lock:
             self._size += self._weight(found)
             if self._size > self._most:
                 self._found.clear()
                 self._size = self._weight(found)
-            self._found[path] = found
+            self._found[key] = found
         return found
 
 
@@ -67,6 +68,8 @@ class Lake:
     timestamp: datetime.datetime | None = None
     _footers: _Known[pq.FileMetaData] = field(default_factory=lambda: _Known(10_000, lambda footer: 1), repr=False)
     _deleted: _Known[pa.Table] = field(default_factory=lambda: _Known(5_000_000, len), repr=False)
+    _sizes: _Known[int] = field(default_factory=lambda: _Known(100_000, lambda size: 1), repr=False)
+    _masks: _Known[DataFrame] = field(default_factory=lambda: _Known(20, lambda rows: 1), repr=False)
 
     @classmethod
     def open(
@@ -100,7 +103,7 @@ class Lake:
 
     @property
     def storage(self) -> Storage:
-        return Storage(paths.spark_path, self.footer, self.deleted)
+        return Storage(paths.spark_path, self.footer, self.deleted, self.size, self._masks.get)
 
     @property
     def store(self) -> FileStore:
@@ -109,6 +112,10 @@ class Lake:
     def footer(self, path: str) -> pq.FileMetaData:
         """The footer of a data file."""
         return self._footers.get(path, lambda: pq.read_metadata(self.native_path(path), filesystem=self.filesystem))
+
+    def size(self, path: str) -> int:
+        """How large a file is; 0 if it is not there, which who reads it will meet."""
+        return self._sizes.get(path, lambda: self.filesystem.get_file_info(self.native_path(path)).size or 0)
 
     def deleted(self, file: DataFile) -> pa.Table:
         """What a data file's delete file says; one that is only staged is not kept, since it says less than later."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -80,6 +80,10 @@ class Storage:
     open_footer: Callable[[str], pq.FileMetaData]
     deleted: Callable[[DataFile], pa.Table]
     """What a data file's delete file says."""
+    size: Callable[[str], int]
+    """How large a file is that is there."""
+    kept: Callable[[Hashable, Callable[[], DataFrame]], DataFrame]
+    """Rows of the driver's under a key, made where they are not there."""
 
 
 def dataframe(
@@ -279,23 +283,36 @@ class _Reader:
     def _without_deleted(self, rows: DataFrame, files: Sequence[DataFile]) -> DataFrame:
         """The rows whose position in their file is not deleted.
 
-        Each 64 rows that follow each other are known by one number, the hash of their file's name plus
-        theirs, and have a mask that says which of them are deleted. Joining on one long is cheap, and
-        cheaper still as a scan mostly asks for the entry that it just had. That no two files' numbers
-        meet is checked here.
+        Each 64 rows that follow each other are known by one number, their file's plus theirs, and have a mask
+        that says which of them are deleted. Joining on one long is cheap, and cheaper still as a scan mostly
+        asks for the entry that it just had.
         """
-        salt, by_name = place_keys({_base_name(f.path): f.record_count for f in files})
-        starts = {f.id: by_name[_base_name(f.path)] for f in files}
-        name = _file_name(f.path for f in files)
-        name = F.concat(name, F.lit(salt)) if salt else name
+        start, starts = self._file_numbers(files)
         position = F.col("_metadata.row_index")
         columns = rows.columns
-        keyed = rows.withColumns({"_lake_block": F.xxhash64(name) + F.shiftright(position, 6), "_lake_row": position})
+        keyed = rows.withColumns({"_lake_block": start + F.shiftright(position, 6), "_lake_row": position})
         masked = keyed.join(F.broadcast(self._masks(files, starts)), F.col("_lake_block") == F.col("_lake_key"), "left")
         kept = masked.where("_lake_mask is null or shiftright(_lake_mask, cast(_lake_row & 63 as int)) & 1 = 0")
         if self.virtual or self.places:
             return kept.drop("_lake_block", "_lake_row", "_lake_key", "_lake_mask")
         return kept.select(*(F.col(quoted(c)) for c in columns))
+
+    def _file_numbers(self, files: Sequence[DataFile]) -> tuple[Column_, dict[int, int]]:
+        """A number of each file that Spark can tell while it reads, and the same by the file's id.
+
+        No two files' numbers meet when those of their rows are added. A file's size is at hand for Spark, its
+        name must be hashed for each row.
+        """
+        if len(files) <= _FEW_FILES:
+            sizes = list(_READERS.map(self.storage.size, (f.path for f in files)))
+            room = (max(f.record_count for f in files) >> 6).bit_length()
+            if len({*sizes}) == len(files) and max(sizes).bit_length() + room < 63:
+                numbers = {f.id: size << room for f, size in zip(files, sizes, strict=True)}
+                return F.shiftleft(F.col("_metadata.file_size"), room), numbers
+        salt, by_name = place_keys({_base_name(f.path): f.record_count for f in files})
+        name = _file_name(f.path for f in files)
+        hashed = F.xxhash64(F.concat(name, F.lit(salt)) if salt else name)
+        return hashed, {f.id: by_name[_base_name(f.path)] for f in files}
 
     def _masks(self, files: Sequence[DataFile], starts: Mapping[int, int]) -> DataFrame:
         """For each 64 rows of which some are deleted their number, and a mask with a bit for each that is."""
@@ -303,7 +320,14 @@ class _Reader:
         delete_files = [f for f in files if f.delete_file is not None]
         count = sum(f.delete_file.delete_count for f in delete_files if f.delete_file)
         if len(delete_files) <= _FEW_FILES and count <= _FEW_POSITIONS:
-            return local_rows(self.spark, self._few_masks(delete_files, starts, inlined))
+            said = [f.delete_file for f in delete_files if f.delete_file]
+            if any(f.id < 0 for f in said):  # staged, and soon something else
+                return local_rows(self.spark, self._few_masks(delete_files, starts, inlined))
+            at = min(self.scan.at, max((f.partial_max or f.begin_snapshot or 0 for f in said), default=0))
+            key = (*sorted((f.delete_file.path, starts[f.id]) for f in delete_files if f.delete_file), at, *inlined)
+            return self.storage.kept(
+                key, lambda: local_rows(self.spark, self._few_masks(delete_files, starts, inlined))
+            )
         positions = self._deleted_positions(delete_files, starts)
         if inlined:
             positions = positions.union(few(self.spark, inlined, _lake_start=pa.int64(), pos=pa.int64()))
