@@ -323,7 +323,9 @@ class _Reader:
             said = [f.delete_file for f in delete_files if f.delete_file]
             if any(f.id < 0 for f in said):  # staged, and soon something else
                 return local_rows(self.spark, self._few_masks(delete_files, starts, inlined))
-            at = min(self.scan.at, max((f.partial_max or f.begin_snapshot or 0 for f in said), default=0))
+            # The catalog does not tell of every delete file which snapshots it names.
+            named = (pc.max(found.column(SNAPSHOT_COLUMN)).as_py() for found in map(self.storage.deleted, delete_files))
+            at = min(self.scan.at, max((last for last in named if last is not None), default=0))
             key = (*sorted((f.delete_file.path, starts[f.id]) for f in delete_files if f.delete_file), at, *inlined)
             return self.storage.kept(
                 key, lambda: local_rows(self.spark, self._few_masks(delete_files, starts, inlined))
