@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -41,6 +40,7 @@ class Page:
         """What the reader's system asks for: `prefer(color_scheme="dark")`."""
         wanted = [{"name": f"prefers-{name.replace('_', '-')}", "value": value} for name, value in features.items()]
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
+        self.settle()
 
     def open(self, data: object, hash: str = "") -> Path:
         path = pages.write(self.folder, data)
@@ -50,22 +50,37 @@ class Page:
     def visit(self, address: str) -> None:
         self.browser.get("about:blank")  # or a new hash would not load the page anew
         self.browser.get(address)
+        self.settle()
+
+    def settle(self) -> None:
+        """Waits until what was done is drawn."""
+        self.browser.execute_async_script(
+            "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))"
+        )
 
     def js(self, script: str, *arguments: Any) -> Any:
         return self.browser.execute_script(script, *arguments)
 
+    # Each looks at the page once: between two looks it may be drawn anew, and what the first one found is gone.
+
     def shown(self, css: str) -> list[WebElement]:
-        return [e for e in self.browser.find_elements(By.CSS_SELECTOR, css) if e.is_displayed()]
+        script = "return [...document.querySelectorAll(arguments[0])].filter((e) => e.getClientRects().length)"
+        return self.js(script, css)
 
     def find(self, css: str, text: str = "") -> WebElement:
         """The first that is shown and has the text."""
-        for element in self.shown(css):
-            if text in element.get_property("textContent"):
-                return element
-        raise AssertionError(f"no {css} with {text!r} in sight")
+        script = """
+            return [...document.querySelectorAll(arguments[0])]
+              .find((e) => e.getClientRects().length && e.textContent.includes(arguments[1]));
+        """
+        found = self.js(script, css, text)
+        assert found is not None, f"no {css} with {text!r} in sight"
+        return found
 
     def click(self, css: str, text: str = "") -> None:
+        self.settle()
         ActionChains(self.browser).move_to_element(self.find(css, text)).click().perform()
+        self.settle()
 
     def text(self, css: str) -> str:
         return self.texts(css)[0]
@@ -82,12 +97,14 @@ class Page:
 
     def keys(self, *keys: str) -> None:
         ActionChains(self.browser).send_keys(*keys).perform()
+        self.settle()
 
     def focused(self) -> str:
         return self.js("const e = document.activeElement; return e.id || e.getAttribute('class') || e.localName")
 
     def models(self) -> list[str]:
-        return [relation.get_property("title") for relation in self.shown("#model-list .name")]
+        script = "return [...document.querySelectorAll('#model-list .name')]"
+        return self.js(f"{script}.filter((e) => e.getClientRects().length).map((e) => e.title)")
 
     def log(self) -> list[str]:
         return self.texts("#log-list .id")
