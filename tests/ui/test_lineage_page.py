@@ -356,8 +356,10 @@ class TestThemes:
         page.until(self.GROUND, self.DARK)
         page.click("#theme")
         page.until(self.GROUND, self.LIGHT)
-        page.browser.refresh()  # not by way of another page: Chromium may still be putting down what to remember
-        page.until(self.GROUND, self.LIGHT)
+        page.until("localStorage.getItem('lineage-theme')", "light")
+        with page.before_each_load("if (location.protocol === 'file:') localStorage['lineage-theme'] = 'light'"):
+            page.visit(page.browser.current_url)
+            page.until(self.GROUND, self.LIGHT)
         page.click("#theme")
         page.until(self.GROUND, self.DARK)
         page.prefer(color_scheme="light")  # dark was the system's own: it is followed again
@@ -365,13 +367,10 @@ class TestThemes:
 
     def test_it_can_be_changed_where_nothing_can_be_remembered(self, page: Page) -> None:
         refuse = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no') } })"
-        added = page.browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": refuse})
-        try:
+        with page.before_each_load(refuse):
             page.open(pages.shop())
             page.click("#theme")
             page.until(self.GROUND, self.DARK)
-        finally:
-            page.browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
     @pytest.mark.parametrize("theme", ["light", "dark"])
     def test_all_text_has_enough_contrast(self, page: Page, theme: str) -> None:
