@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,11 @@ from .lake.conflicts import parse_changes
 from .lake.errors import ExpiredError, NotFoundError
 from .lake.feed import missing_snapshots
 from .lake.snapshot import Table, View
+from .lineage import said_by
 from .spark.lakes import Lake
+from .spark.rollback import EXTRA_INFO as ROLLBACK
 from .spark.session import LakeSession
 
-ROLLBACK = "ducklake_rollback"
-"""The extra information of a commit that took a table back has this key."""
 _PAGE = 50
 
 
@@ -80,7 +80,7 @@ class Consumer:
     def _is_source(self, name: str) -> bool:
         return name.partition(".")[0].lower() == (self.source_lake or "").lower()
 
-    def _commits(self, lake: Lake, table: Table) -> Iterator[tuple[dict[str, Any], bool]]:
+    def _commits(self, lake: Lake, table: Table) -> Iterator[tuple[Mapping[str, Any], bool]]:
         """What the node's snapshots of its table say, the newest first, and whether they built it anew.
 
         Those that the table was taken back from do not count.
@@ -102,7 +102,7 @@ class Consumer:
                     if top is not None and row.snapshot_id >= top:
                         continue
                     top = row.snapshot_id
-                    said = _said(row.commit_extra_info)
+                    said = said_by(row.commit_extra_info)
                     if isinstance(back := said.get(ROLLBACK), dict):
                         top = min([top, *(v + 1 for i, v in _taken_back(back) if i == table.id)])
                     elif said.get("node_id") == self.node_id:
@@ -111,14 +111,6 @@ class Consumer:
                             yield said, row.snapshot_id == begun or bool(said.get("full_refresh"))
                 if len(rows) < _PAGE:
                     return
-
-
-def _said(text: str | None) -> dict[str, Any]:
-    try:
-        found = json.loads(text or "{}")
-    except ValueError:  # by somebody who writes it otherwise
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _taken_back(said: dict[str, Any]) -> Iterator[tuple[int, int]]:

@@ -169,7 +169,7 @@ def _last(connection: sa.Connection, key: sa.Column[Any], name: sa.Column[Any]) 
 def _version(row: Any, found: _Snapshots, names: Mapping[str, Mapping[int, str]]) -> Version:
     changes = parse_changes(row.changes_made or "")
     ids = {i for kind, i in changes.tables if kind in _OF_ROWS} | set(found.begun.get(row.snapshot_id, ()))
-    said = _said(row.commit_extra_info)
+    said = said_by(row.commit_extra_info)
     changed = {found.names[i] for i in ids if i in found.names}
     return Version(
         row.snapshot_id,
@@ -183,7 +183,7 @@ def _version(row: Any, found: _Snapshots, names: Mapping[str, Mapping[int, str]]
     )
 
 
-def _said(text: str | None) -> Mapping[str, Any]:
+def said_by(text: str | None) -> Mapping[str, Any]:
     """The extra information of a commit; nothing of one by somebody who writes it otherwise."""
     try:
         found = json.loads(text or "{}")
