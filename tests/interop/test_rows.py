@@ -13,7 +13,7 @@ import pytest
 
 from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake.errors import ConflictError
-from dbt.adapters.ducklake.spark import masks
+from dbt.adapters.ducklake.spark import living, masks
 
 from .engines import CATALOGS, Both, Step, both, by_duckdb, by_spark, each, rows_of
 
@@ -26,6 +26,7 @@ def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "by Spark":
         for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
             monkeypatch.setattr(masks, name, 0)
+        monkeypatch.setattr(living, "FEW_FILES", 0)
     return str(request.param)
 
 
@@ -391,6 +392,21 @@ def test_deletes_that_the_catalog_keeps_and_delete_files_of_one_file_add_up(lake
     assert [len(found) for found in each_feed(lake, first + 1)] == counts
     lake.spark("delete from t where id between 130 and 159", "delete from t where id = 6")
     lake.compare()
+
+
+def test_a_file_that_duckdb_flushed_a_second_delete_file_for_is_read_once(lake: Both) -> None:
+    """It does so for deletes that the catalog kept of a file that is rewritten by then, and reads it twice itself."""
+    lake.duckdb(
+        "create table t as select range as id from range(44)",
+        "delete from t where id < 30",
+        "delete from t where id < 37",
+    )
+    version = newest(lake)
+    lake.duckdb("call ducklake_rewrite_data_files('lake', delete_threshold => 0.0)")
+    lake.duckdb("call ducklake_flush_inlined_data('lake')")
+    for at, first in ((version - 1, 30), (version, 37), (newest(lake), 37)):
+        found = lake.spark_rows(f"select id from t version as of {at}")
+        assert sorted(found) == [(i,) for i in range(first, 44)]
 
 
 def test_both_engines_change_partitioned_and_sorted_tables(lake: Both, how: str) -> None:

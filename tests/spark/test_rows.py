@@ -20,7 +20,7 @@ from dbt.adapters.ducklake.lake.errors import (
     SchemaChangeError,
 )
 from dbt.adapters.ducklake.lake.transaction import Transaction
-from dbt.adapters.ducklake.spark import masks
+from dbt.adapters.ducklake.spark import living, masks
 from dbt.adapters.ducklake.spark.lakes import Lake
 
 from .helpers import rows, run, snapshots, value
@@ -36,6 +36,7 @@ def way(request: pytest.FixtureRequest, lake: LakeSession, monkeypatch: pytest.M
     if request.param == "by Spark":
         for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
             monkeypatch.setattr(masks, name, 0)
+        monkeypatch.setattr(living, "FEW_FILES", 0)
     return str(request.param)
 
 
@@ -223,6 +224,21 @@ def test_deleted_rows_of_files_of_one_size_and_of_several_are_told_apart(lake: L
     lake.execute("delete from t where rowid in (5, 105)")
     assert rows(lake, "select rowid from t order by 1") == [r for r in left if r[0] not in (5, 105)]
     assert rows(lake, "select count(*) from t version as of 4") == [(len(left),)]
+
+
+def test_the_same_deletes_of_tables_that_are_alike_are_kept_apart(lake: LakeSession, way: str) -> None:
+    def rows_of(number: int) -> list[range]:
+        """The rows of both files, of which sometimes the one is larger and sometimes the other."""
+        return [range(first, first + 10 + (number * 17 + first) % 47) for first in (0, 100)]
+
+    for number in range(6):
+        lake.execute(f"create table t{number} (id int)")
+        for ids in rows_of(number):
+            lake.execute(f"insert into t{number} select id from range({ids.start}, {ids.stop}, 1, 1)")
+        lake.execute(f"delete from t{number} where id in (3, 104)")
+    for number in range(6):
+        expected = [(id,) for ids in rows_of(number) for id in ids if id not in (3, 104)]
+        assert rows(lake, f"select id from t{number} order by id") == expected
 
 
 def test_a_large_change_of_many_files_goes_through_spark(lake: LakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1294,7 +1310,7 @@ from dbt.adapters.ducklake import LakeSession
 settings = {"remote": "local[2]", "config": {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}}
 with LakeSession("sqlite:catalog.sqlite", data_path="data/", spark=settings) as lake:
     if sys.argv[1] == "files":
-        from dbt.adapters.ducklake.spark import masks
+        from dbt.adapters.ducklake.spark import living, masks
         masks.DRIVER_ROWS = masks.DRIVER_POSITIONS = 0
         lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
     lake.execute("create table t as select id, 'a' as v, array(id) as l from range(0, 40, 1, 1)")

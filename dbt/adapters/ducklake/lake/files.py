@@ -86,18 +86,22 @@ class DataFile:
     partition_id: int | None = None
     mapping_id: int | None = None
     partial_max: int | None = None
-    delete_file: DeleteFile | None = None
+    delete_files: tuple[DeleteFile, ...] = ()
+    """One at most, but of a file that the reference rewrote: it may flush more that was deleted of it into another."""
     inlined_deletes: tuple[int, ...] = field(default=())
     """Positions in the file whose deletion is kept in the catalog."""
 
     @property
+    def delete_file(self) -> DeleteFile | None:
+        return self.delete_files[-1] if self.delete_files else None
+
+    @property
     def has_deletes(self) -> bool:
-        return self.delete_file is not None or bool(self.inlined_deletes)
+        return bool(self.delete_files or self.inlined_deletes)
 
     @property
     def live_rows(self) -> int:
-        by_file = self.delete_file.delete_count if self.delete_file else 0
-        return self.record_count - by_file - len(self.inlined_deletes)
+        return self.record_count - sum(f.delete_count for f in self.delete_files) - len(self.inlined_deletes)
 
 
 DATA_FILE = tuple(
@@ -178,18 +182,21 @@ def table_files(
         sa.select(*DATA_FILE, *DELETE_FILE)
         .outerjoin(deleted, sa.and_(deleted.c.data_file_id == data.c.data_file_id, t.alive(deleted, at)))
         .where(data.c.table_id == table.id, t.alive(data, at))
-        .order_by(data.c.data_file_id)
+        .order_by(data.c.data_file_id, deleted.c.delete_file_id)
     )
     if wanted is not None and len(wanted) <= 500:
         query = query.where(data.c.data_file_id.in_(wanted))
     inlined = inlined_deletes(connection, catalog, table.id, at)
-    files = []
+    files: list[DataFile] = []
     for r in connection.execute(query):
         if wanted is not None and r.data_file_id not in wanted:
             continue
-        delete_file = delete_file_of(r, folder) if r.delete_file_id is not None else None
+        by_file = (delete_file_of(r, folder),) if r.delete_file_id is not None else ()
+        if files and files[-1].id == r.data_file_id:
+            files[-1] = replace(files[-1], delete_files=files[-1].delete_files + by_file)
+            continue
         deletes = inlined.get(r.data_file_id, ())
-        files.append(replace(data_file_of(r, folder), delete_file=delete_file, inlined_deletes=deletes))
+        files.append(replace(data_file_of(r, folder), delete_files=by_file, inlined_deletes=deletes))
     return files
 
 

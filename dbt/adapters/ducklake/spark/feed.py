@@ -21,19 +21,8 @@ from ..lake.snapshot import LakeState, Table
 from .context import Consumed, Found
 from .definitions import parse_literal
 from .lakes import Lake
-from .scan import (
-    FILE,
-    POSITION,
-    ROW_ID,
-    SNAPSHOT_ID,
-    Storage,
-    TableScan,
-    dataframe,
-    few,
-    file_keys,
-    place_keys,
-    read_parquet,
-)
+from .reading import Storage, few, place_keys, read_parquet
+from .scan import FILE, POSITION, ROW_ID, SNAPSHOT_ID, TableScan, dataframe, file_keys
 
 if TYPE_CHECKING:
     from .functions import Arguments, Call

@@ -23,7 +23,8 @@ from ..lake.inlined import read as read_inlined
 from ..lake.predicates import Predicate
 from ..lake.snapshot import LakeState, Snapshots, Table
 from ..lake.transaction import Transaction
-from .scan import Storage, TableScan
+from .reading import Storage
+from .scan import TableScan
 
 T = TypeVar("T")
 
@@ -119,11 +120,13 @@ class Lake:
 
     def deleted(self, file: DataFile) -> pa.Table:
         """What a data file's delete file says; one that is only staged is not kept, since it says less than later."""
-        assert file.delete_file is not None
-        path, begun = file.delete_file.path, file.delete_file.begin_snapshot
-        if file.delete_file.id < 0:
-            return read_positions(self.store, path, begun)
-        return self._deleted.get(path, lambda: read_positions(self.store, path, begun))
+
+        def said(by: DeleteFile) -> pa.Table:
+            if by.id < 0:
+                return read_positions(self.store, by.path, by.begin_snapshot)
+            return self._deleted.get(by.path, lambda: read_positions(self.store, by.path, by.begin_snapshot))
+
+        return pa.concat_tables([said(by) for by in file.delete_files])
 
     def begin(self) -> Transaction:
         """A transaction on the lake's newest snapshot, or on the one that it is held at."""
@@ -199,11 +202,11 @@ def _masked(file: DataFile, mask: Mask | None, folder: str) -> DataFile:
     """A data file without the rows that a transaction took away."""
     if mask is None:
         return file
-    deleted = file.delete_file
+    deleted = file.delete_files
     if mask.file is not None:
         path = paths.resolve(folder, mask.file.path, mask.file.path_is_relative)
-        deleted = DeleteFile(-1, path, "parquet", mask.file.delete_count, None, mask.file.last)
-    return replace(file, delete_file=deleted, inlined_deletes=(*file.inlined_deletes, *mask.positions))
+        deleted = (DeleteFile(-1, path, "parquet", mask.file.delete_count, None, mask.file.last),)
+    return replace(file, delete_files=deleted, inlined_deletes=(*file.inlined_deletes, *mask.positions))
 
 
 def never_there(lake: Lake, schema: str, name: str, at: SnapshotInfo) -> NotFoundError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -20,24 +19,13 @@ from ..lake.deletes import (
     Mask,
     known_delete_file,
     positions_schema,
-    read_positions,
     write_delete_file,
 )
 from ..lake.files import DataFile
 from ..lake.paths import new_delete_file_name, new_uuid7
 from ..lake.snapshot import Table
-from .scan import (
-    FILE,
-    OWN_ROW_ID,
-    POSITION,
-    TableScan,
-    dataframe,
-    few,
-    file_keys,
-    local_rows,
-    place_keys,
-    read_parquet,
-)
+from .reading import WORKERS, few, local_rows, place_keys, read_parquet
+from .scan import FILE, OWN_ROW_ID, POSITION, TableScan, dataframe, file_keys
 from .scope import Scope
 from .write import remove_folder, written_files
 
@@ -46,7 +34,6 @@ DRIVER_ROWS = 20_000_000
 DRIVER_POSITIONS = 1_000_000
 """Of more rows, up to so many places come to the driver, which writes the delete files without a Spark job."""
 
-_WORKERS = 16
 _DATA_FILE = "_lake_data_file"
 _ROW_ID, _BEGUN = "_lake_row_id_then", "_lake_begun"
 _PLACE, _MEANT, _COUNT = "_lake_place", "_lake_meant", "_lake_count"
@@ -236,8 +223,7 @@ class _Masks:
             return {self.files[key].id: Mask(positions=tuple(p.to_pylist())) for key, p in known.items() if key}
         before = sum(f.delete_file.delete_count for f in self.files.values() if f.delete_file)
         if known is not None and self.count + before <= DRIVER_ROWS:
-            with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lake-deletes") as pool:
-                return dict(pool.map(lambda key: self._written(self.files[key], known[key]), self.files))
+            return dict(WORKERS.map(lambda key: self._written(self.files[key], known[key]), self.files))
         named = {k: f for k, f in self.files.items() if _names_snapshots(f)}
         plain = {k: f for k, f in self.files.items() if k not in named}
         return {**self._by_spark(plain, False), **self._by_spark(named, True)}
@@ -250,7 +236,7 @@ class _Masks:
     def _written(self, file: DataFile, positions: pa.Array) -> tuple[int, Mask]:
         before = None
         if file.delete_file is not None:
-            before = read_positions(self.store, file.delete_file.path, file.delete_file.begin_snapshot)
+            before = self.scope.lake.deleted(file)
         snapshot = self.snapshot if _names_snapshots(file) else None
         new = write_delete_file(self.store, self.target.folder, file.path, positions, before, snapshot)
         return file.id, Mask(new, replaces=_replaced(file))
@@ -279,10 +265,9 @@ class _Masks:
         try:
             writer.options(**options).parquet(self.target.spark_target(folder))
             snapshot = self.snapshot if with_snapshots else None
-            with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lake-deletes") as pool:
-                paths = [path for path, _ in written_files(self.target, folder)]
-                by_id = {f.id: f for f in files.values()}
-                return dict(pool.map(lambda path: self._kept(path, by_id, snapshot), paths))
+            paths = [path for path, _ in written_files(self.target, folder)]
+            by_id = {f.id: f for f in files.values()}
+            return dict(WORKERS.map(lambda path: self._kept(path, by_id, snapshot), paths))
         finally:
             remove_folder(self.target, folder)
 

@@ -23,8 +23,9 @@ from .context import Context, Found
 from .lakes import Lake, never_there
 from .names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel, find_names, rewrite
 from .predicates import predicates_of
+from .reading import local_rows
 from .routines import spark_words, temporary_function
-from .scan import VIRTUAL_COLUMNS, TableScan, dataframe, local_rows
+from .scan import VIRTUAL_COLUMNS, TableScan, dataframe
 from .views import spark_sql
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from ..lake.types import find_path
 from . import statements as st
 from .keys import Key, asked_of_target, fits_broadcast
 from .masks import Places, take_away
+from .reading import few
 from .rows import Target
-from .scan import FILE, POSITION, dataframe, few
+from .scan import FILE, POSITION, dataframe
 from .scope import Scope
 from .types import quoted
 from .write import partition_text

@@ -27,7 +27,8 @@ from .keys import asked_of_target, fits_broadcast, keys_of
 from .masks import Places, take_away
 from .names import RelationRef, find_names
 from .queries import Changing
-from .scan import FILE, OWN_ROW_ID, POSITION, TableScan, few, file_keys
+from .reading import few
+from .scan import FILE, OWN_ROW_ID, POSITION, TableScan, file_keys
 from .scope import Scope
 from .types import query_type, quoted
 
