@@ -3,6 +3,97 @@
   {{ return(dbt.materialization_snapshot_default()) }}
 {% endmaterialization %}
 
+{#- What changed since the last run, by one comparison of the source with the versions that are current: the source is
+    computed once, so that one that is costly or tells another time at each look does no harm. Each row of the source
+    or of the table has the changes that it makes: of a key that is gone the version ends, and with new_record another
+    begins. -#}
+{% macro ducklake__snapshot_staging_table(strategy, source_sql, target_relation) -%}
+  {%- set names = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
+  {%- set until = config.get('dbt_valid_to_current') -%}
+  {%- set key, hard_deletes, now = strategy.unique_key, strategy.hard_deletes, snapshot_get_time() -%}
+  {%- set new_record = hard_deletes == 'new_record' -%}
+  {%- set changed = strategy.row_changed -%}
+  {%- set gone = 'true' -%}
+  {%- if new_record -%}
+    {%- set changed -%} {{ changed }} or snapshotted_data.{{ names.dbt_is_deleted }} = 'True' {%- endset -%}
+    {%- set gone -%} snapshotted_data.{{ names.dbt_is_deleted }} != 'True' {%- endset -%}
+    {%- set target_columns = adapter.get_columns_in_relation(target_relation) | map(attribute='name') | list -%}
+    {%- set source_columns = get_columns_in_query(source_sql) -%}
+  {%- endif -%}
+with snapshot_query as (
+{{ source_sql }}
+),
+snapshotted_data as (
+  select *, {{ unique_key_fields(key) }} from {{ target_relation }}
+  where {{ names.dbt_valid_to }} is null {%- if until %} or {{ equals(names.dbt_valid_to, until) }} {%- endif %}
+),
+source_data as (
+  select *, {{ unique_key_fields(key) }}, true as _dbt_given from snapshot_query
+),
+compared as (
+  select
+    source_data.*,
+    snapshotted_data.{{ names.dbt_scd_id }},
+    {%- if new_record %}
+    snapshotted_data.{{ names.dbt_is_deleted }},
+    snapshotted_data.{{ names.dbt_valid_to }},
+    {%- for name in source_columns if name in target_columns %}
+    snapshotted_data.{{ adapter.quote(name) }} as {{ adapter.quote('_dbt_kept_' ~ name) }},
+    {%- endfor %}
+    {%- endif %}
+    case
+      when snapshotted_data.{{ names.dbt_scd_id }} is null then array('insert')
+      {%- if hard_deletes in ('invalidate', 'new_record') %}
+      when source_data._dbt_given is null then
+        case when {{ gone }} then array('delete' {%- if new_record %}, 'deleted' {%- endif %}) end
+      {%- endif %}
+      when {{ changed }} then array('insert', 'update')
+    end as _dbt_changes
+  from source_data
+  {{ 'full' if hard_deletes in ('invalidate', 'new_record') else 'left' }} outer join snapshotted_data
+    on {{ unique_key_join_on(key, 'snapshotted_data', 'source_data') }}
+),
+changes as (
+  select * from compared lateral view explode(_dbt_changes) exploded as _dbt_change
+)
+select
+  case _dbt_change when 'deleted' then 'insert' else _dbt_change end as dbt_change_type,
+  {%- if new_record %}
+  {%- for name in source_columns %}
+  {%- set quoted = adapter.quote(name) %}
+  {% if name in target_columns -%}
+  case _dbt_change when 'deleted' then {{ adapter.quote('_dbt_kept_' ~ name) }} else {{ quoted }} end as {{ quoted }},
+  {%- else -%} {{ quoted }}, {%- endif %}
+  {%- endfor %}
+  {%- else %}
+  changes.* except ({{ names.dbt_scd_id }}, _dbt_given, _dbt_changes, _dbt_change),
+  {%- endif %}
+  {%- for name in (names.dbt_updated_at, names.dbt_valid_from) %}
+  case when _dbt_change in ('insert', 'update') then {{ strategy.updated_at }} else {{ now }} end as {{ name }},
+  {%- endfor %}
+  case _dbt_change
+    when 'insert' then {{ until or 'null' }}
+    when 'update' then {{ strategy.updated_at }}
+    {%- if new_record %}
+    when 'deleted' then {{ names.dbt_valid_to }}
+    {%- endif %}
+    else {{ now }}
+  end as {{ names.dbt_valid_to }},
+  case _dbt_change
+    when 'insert' then {{ strategy.scd_id }}
+    {%- if new_record %}
+    when 'deleted' then {{ snapshot_hash_arguments([names.dbt_scd_id, now]) }}
+    {%- endif %}
+    else {{ names.dbt_scd_id }}
+  end as {{ names.dbt_scd_id }}
+  {%- if new_record %},
+  case _dbt_change
+    when 'insert' then 'False' when 'deleted' then 'True' else {{ names.dbt_is_deleted }}
+  end as {{ names.dbt_is_deleted }}
+  {%- endif %}
+from changes
+{%- endmacro %}
+
 {% macro ducklake__post_snapshot(staging_relation) -%}
   {% do adapter.drop_relation(staging_relation) %}
 {%- endmacro %}
