@@ -168,7 +168,7 @@ def _deleted(bench: Bench) -> list[Figure]:
 
 
 def _snapshot(bench: Bench, sides: list[Side]) -> list[Figure]:
-    """The two statements of a dbt snapshot, check strategy, of which 1 % of the rows changed."""
+    """A dbt snapshot, check strategy, of which 1 % of the rows changed: what changed, merged."""
     now = "timestamp'2026-01-01'"
 
     def state(number: int) -> str:
@@ -185,23 +185,47 @@ def _snapshot(bench: Bench, sides: list[Side]) -> list[Figure]:
     for side in sides:
         side.make("history", versions(-2, now))
 
+    def moment(number: int) -> str:
+        return f"timestamp'2026-02-{number + 2:02d}'"
+
     def statement(number: int) -> str:
-        at = f"timestamp'2026-02-{number + 2:02d}'"
-        staged = f"""
-            with snapshotted as (select * from {{table}} where valid_to is null),
-            source as ({versions(number, at)}),
-            changed as (
-                select s.*, t.scd_id as old_scd_id, t.id is null as is_new
-                from source s left join snapshotted t on s.id = t.id
-                where t.id is null or s.amount is distinct from t.amount or s.item is distinct from t.item
+        """What this package's macro for dbt writes."""
+        at = moment(number)
+        changes = f"""
+            with compared as (
+                select s.*, t.scd_id as old_scd_id, case when t.id is null then array('insert')
+                    when s.amount is distinct from t.amount or s.item is distinct from t.item
+                    then array('insert', 'update') end as changes
+                from ({state(number)}) s left join (select * from {{table}} where valid_to is null) t on s.id = t.id
             )
-            select 'insert' as change_type, id, amount, item, updated_at, scd_id, valid_from, valid_to from changed
-            union all
-            select 'update', id, amount, item, updated_at, old_scd_id, valid_from, {at} from changed where not is_new
+            select change_type, id, amount, item, {at} as updated_at,
+                if(change_type = 'insert', md5(concat_ws('|', id, {at})), old_scd_id) as scd_id,
+                {at} as valid_from, if(change_type = 'update', {at}, null) as valid_to
+            from compared lateral view explode(changes) each as change_type
         """
-        return _SNAPSHOT.replace("{source}", staged)
+        return _SNAPSHOT.replace("{source}", changes)
 
     def rebuild(number: int) -> None:
-        bench.spark.sql(versions(number, now)).write.mode("overwrite").parquet(f"{bench.folder}/rebuilt")
+        """All versions anew, those that were there and the new ones: a history is not in its source."""
+        at = moment(number)
+        before, after = (f"{bench.folder}/rebuilt{turn % 2}" for turn in (number, number + 1))
+        if number < 0:
+            bench.spark.sql(versions(-2, now)).write.mode("overwrite").parquet(before)
+        rows = f"""
+            with compared as (
+                select s.id as new_id, s.amount as new_amount, s.item as new_item, t.*,
+                    case when t.id is null then array('new')
+                    when s.amount is distinct from t.amount or s.item is distinct from t.item
+                    then if(s.id is null, array('kept'), array('new', 'ended')) else array('kept') end as changes
+                from ({state(number)}) s full join parquet.`{before}` t on s.id = t.id and t.valid_to is null
+            )
+            select if(change = 'new', new_id, id) as id, if(change = 'new', new_amount, amount) as amount,
+                if(change = 'new', new_item, item) as item, if(change = 'new', {at}, updated_at) as updated_at,
+                if(change = 'new', md5(concat_ws('|', new_id, {at})), scd_id) as scd_id,
+                if(change = 'new', {at}, valid_from) as valid_from,
+                case change when 'ended' then {at} when 'kept' then valid_to end as valid_to
+            from compared lateral view explode(changes) each as change
+        """
+        bench.spark.sql(rows).write.mode("overwrite").parquet(after)
 
     return _compared(bench, "dbt snapshot, 1 % changed", sides, "history", statement, rebuild)
