@@ -27,7 +27,7 @@ check: lint  ## quick checks, without Spark and servers
 test: lint java  ## everything, as CI runs it
 	$(BIN)/pytest tests/unit -n 2
 	$(BIN)/pytest tests/ui
-	$(BIN)/pytest tests/spark tests/interop -m 'not long'
+	$(BIN)/pytest tests/spark tests/interop -n 2 -m 'not long'
 	$(BIN)/pytest tests/functional -n 2 --dist loadscope  # the tests of a class share a project
 
 quickstart: $(STAMP) java  ## a first lake, in the folder quickstart/
