@@ -12,6 +12,7 @@
   {%- set until = config.get('dbt_valid_to_current') -%}
   {%- set key, hard_deletes, now = strategy.unique_key, strategy.hard_deletes, snapshot_get_time() -%}
   {%- set new_record = hard_deletes == 'new_record' -%}
+  {%- set ends_deleted = new_record or hard_deletes == 'invalidate' -%}
   {%- set changed = strategy.row_changed -%}
   {%- set gone = 'true' -%}
   {%- if new_record -%}
@@ -43,14 +44,14 @@ compared as (
     {%- endif %}
     case
       when snapshotted_data.{{ names.dbt_scd_id }} is null then array('insert')
-      {%- if hard_deletes in ('invalidate', 'new_record') %}
+      {%- if ends_deleted %}
       when source_data._dbt_given is null then
         case when {{ gone }} then array('delete' {%- if new_record %}, 'deleted' {%- endif %}) end
       {%- endif %}
       when {{ changed }} then array('insert', 'update')
     end as _dbt_changes
   from source_data
-  {{ 'full' if hard_deletes in ('invalidate', 'new_record') else 'left' }} outer join snapshotted_data
+  {{ 'full' if ends_deleted else 'left' }} outer join snapshotted_data
     on {{ unique_key_join_on(key, 'snapshotted_data', 'source_data') }}
 ),
 changes as (
@@ -69,15 +70,21 @@ select
   changes.* except ({{ names.dbt_scd_id }}, _dbt_given, _dbt_changes, _dbt_change),
   {%- endif %}
   {%- for name in (names.dbt_updated_at, names.dbt_valid_from) %}
+  {%- if ends_deleted %}
   case when _dbt_change in ('insert', 'update') then {{ strategy.updated_at }} else {{ now }} end as {{ name }},
+  {%- else %}
+  {{ strategy.updated_at }} as {{ name }},
+  {%- endif %}
   {%- endfor %}
   case _dbt_change
     when 'insert' then {{ until or 'null' }}
     when 'update' then {{ strategy.updated_at }}
+    {%- if ends_deleted %}
+    when 'delete' then {{ now }}
+    {%- endif %}
     {%- if new_record %}
     when 'deleted' then {{ names.dbt_valid_to }}
     {%- endif %}
-    else {{ now }}
   end as {{ names.dbt_valid_to }},
   case _dbt_change
     when 'insert' then {{ strategy.scd_id }}

@@ -170,6 +170,7 @@ TIMES = "strategy: timestamp, updated_at: updated_at"
 CHECK = "strategy: check, check_cols: all"
 CONFIGS = {
     "invalidate": f"unique_key: id, {TIMES}, hard_deletes: invalidate, dbt_valid_to_current: \"timestamp'9999-12-31'\"",
+    "numbered": "unique_key: id, strategy: timestamp, updated_at: version",
     "record": f"unique_key: id, {TIMES}, hard_deletes: new_record",
     "check": f"unique_key: id, {CHECK}, hard_deletes: ignore",
     "check_record": (
@@ -200,7 +201,8 @@ class TestTheComparisonIsDbts:
     def test_any_change_makes_the_same_versions(self, project: Any, lake_folder: Path) -> None:
         chance = random.Random(7)
         people: dict[int | None, tuple[str, int]] = {}
-        project.run_sql(f"create table {project.test_schema}.people (id bigint, name string, updated_at timestamp)")
+        columns = "id bigint, name string, updated_at timestamp, version int"
+        project.run_sql(f"create table {project.test_schema}.people ({columns})")
         for day in range(1, 5):
             for id in (*range(12), None):
                 if chance.random() < 0.4:
@@ -208,7 +210,7 @@ class TestTheComparisonIsDbts:
                 elif chance.random() < 0.3:
                     people.pop(id, None)
             values = ", ".join(
-                f"({'null' if id is None else id}, '{name}', timestamp'2026-01-{moment:02d}')"
+                f"({'null' if id is None else id}, '{name}', timestamp'2026-01-{moment:02d}', {moment})"
                 for id, (name, moment) in people.items()
             )
             project.run_sql(f"insert overwrite {project.test_schema}.people values {values}")
@@ -226,7 +228,7 @@ class TestTheComparisonIsDbts:
         deleted = gone if "new_record" in config else "'-'"
         with reference.connect(f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/") as connection:
             return connection.execute(
-                f"select id, name, updated_at, {deleted}, {until} is null or {until} > '9000-01-01',"
+                f"select id, name, updated_at, {deleted}, {until} is null or {until}::varchar > '9',"
                 f" row_number() over (partition by id, name order by dbt_valid_from, {until} nulls last)"
                 f" from lake.{project.test_schema}.{name} order by all"
             ).fetchall()
