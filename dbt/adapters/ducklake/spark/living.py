@@ -26,7 +26,7 @@ from .types import quoted
 
 FEW_FILES = 128
 """So many delete files are read by the driver, sooner than Spark begins a job for them."""
-FEW_POSITIONS, FEW_JOINED = 5_000_000, 1_000_000
+FEW_POSITIONS, FEW_JOINED = 4_000_000, 1_000_000
 """Up to so many positions, for an array of masks and for a join."""
 FEW_BLOCKS = 2**20
 """An array has the masks of up to so many blocks, which are 67 million rows, in 8 MB."""
