@@ -15,7 +15,7 @@ from dbt.adapters.ducklake.spark import living, masks
 from .engines import Both
 
 Row = dict[int, int | None]
-STEPS = 8
+STEPS = 6
 LONG_STEPS = 30
 
 # Rows and deletes in the catalog are flushed before a rewrite. The reference reads their statistics by today's names of
@@ -259,7 +259,8 @@ class Run:
             self.look()
         self.look_back()
         for _ in range(looks):
-            self.look_at_changes()
+            if self.random.random() < 0.5:
+                self.look_at_changes()
         if self.random.randrange(3) < looks:
             self.go_back()
 
@@ -377,9 +378,9 @@ def carry_out(open_lake: Callable[..., Both], kind: str, seed: int, steps: int, 
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [
-        *(("sqlite", seed) for seed in range(60)),
-        *(("postgres", seed) for seed in range(200, 210)),
-        *(("duckdb", seed) for seed in range(300, 330)),
+        *(("sqlite", seed) for seed in range(120)),
+        *(("postgres", seed) for seed in range(200, 220)),
+        *(("duckdb", seed) for seed in range(300, 360)),
     ],
 )
 def test_random_statements_do_what_the_model_says(
