@@ -241,6 +241,32 @@ def test_the_same_deletes_of_tables_that_are_alike_are_kept_apart(lake: LakeSess
         assert rows(lake, f"select id from t{number} order by id") == expected
 
 
+def test_exists_is_selected_of_a_table_that_is_read_in_parts(lake: LakeSession, way: str) -> None:
+    """Spark can not move an EXISTS into a union, which some files with deletes and some without are."""
+    run(
+        lake,
+        "create table t as select id, 0 as v from range(0, 40, 1, 1)",
+        "insert into t select id, 0 from range(40, 60, 1, 1)",
+        "delete from t where id in (1, 3)",
+        "create table o as select id from range(5)",
+        "create view w as select * from t",
+    )
+    for relation in ("t", "w", "(select id from w)"):
+        query = f"select id, exists(select 1 from o where o.id = x.id) from {relation} x where id < 6 order by id"
+        assert rows(lake, query) == [(0, True), (2, True), (4, True), (5, False)]
+    changes = f"ducklake_table_changes('t', 1, {snapshots(lake)})"
+    feed = f"select id, EXISTS(select 1 from o where o.id = c.id) as e from {changes} c"
+    assert {id for (id,) in rows(lake, f"select id from ({feed}) where e")} == {0, 1, 2, 3, 4}
+    run(
+        lake,
+        "update t set v = case when exists (select 1 from o where o.id = t.id) then 1 else 2 end where id < 6",
+        """merge into t using (select 2 as id) s on t.id = s.id
+        when matched and exists (select 1 from o where o.id = t.id) then update set v = 3
+        when not matched by source and exists (select 1 from o where o.id = t.id and o.id > 2) then delete""",
+    )
+    assert rows(lake, "select id, v from t where id < 7 order by id") == [(0, 1), (2, 3), (5, 2), (6, 0)]
+
+
 def test_a_large_change_of_many_files_goes_through_spark(lake: LakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
         monkeypatch.setattr(masks, name, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -23,7 +24,7 @@ from .context import Context, Found
 from .lakes import Lake, never_there
 from .names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel, find_names, rewrite
 from .predicates import predicates_of
-from .reading import local_rows
+from .reading import local_rows, undivided
 from .routines import spark_words, temporary_function
 from .scan import VIRTUAL_COLUMNS, TableScan, dataframe
 from .views import spark_sql
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .connect import Engine
 
 _MAX_DEPTH = 50
+_EXISTS = re.compile(r"\bexists\b", re.IGNORECASE)
 _view_numbers = itertools.count(1)
 
 
@@ -150,11 +152,12 @@ class Planner:
         found = {ref: f for ref in names.relations if ref not in ready and (f := self._find(ref, context))}
         asked = predicates_of(sql, lambda ref: _columns(found.get(ref)), names) if found else {}
         virtual = _asks_for_virtual(sql)
+        exists = _EXISTS.search(sql) is not None
         views: dict[Ref, str] = {}
         for ref, target in found.items():
             context.saw(target)
             changed = changing if changing and changing.start == ref.start else None
-            rows = self._rows(target, asked.get(ref), virtual, context, depth, changed)
+            rows = self._rows(target, asked.get(ref), virtual, exists, context, depth, changed)
             views[ref] = self._register(rows, made)
         full: dict[RelationRef, tuple[str, ...]] = {
             ref: (f.lake.name, f.schema, f.relation.name) for ref, f in found.items()
@@ -168,7 +171,7 @@ class Planner:
         for function in names.functions:
             table = self._table_function(function, context, virtual)
             if table is not None:
-                views[function] = self._register(table, made)
+                views[function] = self._register(undivided(table) if exists else table, made)
         for call in names.calls:
             kept = context.find_macro(call.parts)
             if kept is not None:
@@ -228,12 +231,14 @@ class Planner:
         found: Found,
         predicate: Predicate | None,
         virtual: bool,
+        exists: bool,
         context: Context,
         depth: int,
         changing: Changing | None = None,
     ) -> DataFrame:
         if isinstance(found.relation, View):
-            return self._view(found, found.relation, context, depth)
+            rows = self._view(found, found.relation, context, depth)
+            return undivided(rows) if exists else rows
         if changing is not None:
             asked = [p for p in (predicate, changing.asked) if p is not None]
             changing.read = predicate = And(tuple(asked)) if asked else None
@@ -249,7 +254,7 @@ class Planner:
         if changing is not None:
             changing.scan = scan
         virtual = virtual and not has_columns_of_that_name
-        return dataframe(self.spark, found.lake.storage, scan, virtual, places=changing is not None)
+        return dataframe(self.spark, found.lake.storage, scan, virtual, places=changing is not None, exists=exists)
 
     @property
     def time_zone(self) -> str:

@@ -54,6 +54,15 @@ def no_rows(spark: SparkSession, schema: s.StructType) -> DataFrame:
     return spark.range(0).select(*(F.lit(None).cast(f.dataType).alias(f.name) for f in schema.fields))
 
 
+def undivided(rows: DataFrame) -> DataFrame:
+    """The same rows, for a query that says EXISTS.
+
+    Rows of several groups of files are a union, into which Spark moves what is selected of it. It fails to move an
+    EXISTS (key not found), and moves nothing past this, but for conditions and the choice of columns.
+    """
+    return rows.coalesce(_MOST_TASKS)
+
+
 def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]) -> DataFrame:
     """These files, and no others.
 
@@ -72,6 +81,8 @@ def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]
 
 
 _MANY = 100
+_MOST_TASKS = 1_000_000
+"""More than there are, so that none are joined."""
 
 
 def place_keys(counts: Mapping[str, int]) -> tuple[str, dict[str, int]]:

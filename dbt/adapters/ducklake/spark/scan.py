@@ -21,7 +21,7 @@ from ..lake.snapshot import Table
 from ..lake.stats import physical_types
 from ..lake.types import Column
 from .living import living
-from .reading import WORKERS, Storage, base_name, decoded, few, file_name, local_rows, no_rows, read_parquet
+from .reading import WORKERS, Storage, base_name, decoded, few, file_name, local_rows, no_rows, read_parquet, undivided
 from .types import (
     EXISTS_DEFAULT,
     MISSING,
@@ -64,11 +64,21 @@ class TableScan:
 
 
 def dataframe(
-    spark: SparkSession, storage: Storage, scan: TableScan, virtual: bool = False, places: bool = False
+    spark: SparkSession,
+    storage: Storage,
+    scan: TableScan,
+    virtual: bool = False,
+    places: bool = False,
+    exists: bool = False,
 ) -> DataFrame:
-    """The rows of a table; with the columns `rowid` and `snapshot_id`, and with each row's place, where asked for."""
+    """The rows of a table; with the columns `rowid` and `snapshot_id`, and with each row's place, where asked for.
+
+    Of a query that says EXISTS it must be known.
+    """
     reader = _Reader(spark, storage, scan, virtual, places)
-    return reader.rows()
+    parts = reader.parts()
+    rows = reduce(DataFrame.union, parts)
+    return undivided(rows) if exists and len(parts) > 1 else rows
 
 
 def file_keys(files: Sequence[DataFile]) -> dict[str, DataFile]:
@@ -86,13 +96,12 @@ class _Reader:
         self.columns = scan.table.columns
         self.virtual = virtual
 
-    def rows(self) -> DataFrame:
+    def parts(self) -> list[DataFrame]:
+        """The rows, in as many parts as they must be read in."""
         parts = [self._files(group, files) for group, files in self._groups().items()]
         if self.scan.inlined is not None and len(self.scan.inlined):
             parts.append(self._inlined(self.scan.inlined))
-        if not parts:
-            return no_rows(self.spark, self._schema())
-        return reduce(DataFrame.union, parts)
+        return parts or [no_rows(self.spark, self._schema())]
 
     def _schema(self) -> s.StructType:
         fields = [s.StructField(c.name, query_type(c), True) for c in self.columns]
