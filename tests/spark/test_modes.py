@@ -87,6 +87,7 @@ def cluster(folder: Path) -> Iterator[str]:
             process.wait()
 
 
+@pytest.mark.usefixtures("connect_port")
 def test_spark_connect(tmp_path: Path) -> None:
     assert work(tmp_path, "remote=local[2]") == EXPECTED
 

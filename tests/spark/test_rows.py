@@ -1357,6 +1357,7 @@ with LakeSession("sqlite:catalog.sqlite", data_path="data/", spark=settings) as 
 """
 
 
+@pytest.mark.usefixtures("connect_port")
 @pytest.mark.parametrize("how", ["inlined", "files"])
 def test_rows_change_over_spark_connect(tmp_path: Path, how: str) -> None:
     done = subprocess.run(
