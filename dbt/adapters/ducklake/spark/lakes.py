@@ -119,7 +119,7 @@ class Lake:
         return self._sizes.get(path, lambda: self.filesystem.get_file_info(self.native_path(path)).size or 0)
 
     def deleted(self, file: DataFile) -> pa.Table:
-        """What a data file's delete file says; one that is only staged is not kept, since it says less than later."""
+        """What a data file's delete files say; one that is only staged is not kept, since it says less than later."""
 
         def said(by: DeleteFile) -> pa.Table:
             if by.id < 0:

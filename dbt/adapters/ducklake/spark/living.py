@@ -143,7 +143,7 @@ class _Deleted:
 
     def _masks_by_spark(self, starts: Mapping[int, int]) -> DataFrame:
         positions = self._positions_by_spark(starts)
-        inlined = self._inlined(starts)
+        inlined = [(starts[f.id], position) for f in self.files for position in f.inlined_deletes]
         if inlined:
             positions = positions.union(few(self.spark, inlined, _lake_start=pa.int64(), pos=pa.int64()))
         block = (F.col("_lake_start") + F.shiftright("pos", 6)).alias(_KEY)
@@ -179,9 +179,6 @@ class _Deleted:
         what = ((file.path for file in f.delete_files) for f in self.files)
         places = ((starts[f.id], *paths, *f.inlined_deletes) for f, paths in zip(self.files, what, strict=True))
         return self.storage.kept((way, min(self.at, last), *places), lambda: local_rows(self.spark, made()))
-
-    def _inlined(self, starts: Mapping[int, int]) -> list[tuple[int, int]]:
-        return [(starts[f.id], position) for f in self.files for position in f.inlined_deletes]
 
     def _masks(self, starts: Mapping[int, int]) -> pa.Table:
         """For each block of which something is deleted its number, and its mask."""

@@ -31,7 +31,7 @@ class Storage:
     spark_path: Callable[[str], str]
     open_footer: Callable[[str], pq.FileMetaData]
     deleted: Callable[[DataFile], pa.Table]
-    """What a data file's delete file says."""
+    """What a data file's delete files say."""
     size: Callable[[str], int]
     """How large a file is that is there."""
     kept: Callable[[Hashable, Callable[[], DataFrame]], DataFrame]

@@ -73,7 +73,7 @@ def dataframe(
 ) -> DataFrame:
     """The rows of a table; with the columns `rowid` and `snapshot_id`, and with each row's place, where asked for.
 
-    Of a query that says EXISTS it must be known.
+    `exists` is whether the query says EXISTS: see `undivided`.
     """
     reader = _Reader(spark, storage, scan, virtual, places)
     parts = reader.parts()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import pyarrow.fs as pafs
@@ -30,6 +29,7 @@ from ..lake.snapshot import Table
 from ..lake.sorting import SortKey
 from ..lake.stats import file_stats
 from ..lake.types import Column, decimal_parts
+from .reading import WORKERS
 from .scan import INTERNAL_ROW_ID
 from .types import query_type, quoted, string_literal, to_file, written_field
 
@@ -39,8 +39,6 @@ TRUNCATE_AT = 2000
 _PART = "_lake_part_"
 _EMPTY = "~"
 """What comes before texts in a folder's name that Spark would take for NULL, and before those that begin so."""
-
-_WORKERS = 16
 
 
 @dataclass(frozen=True)
@@ -90,12 +88,11 @@ def _committable(target: Target, folder: str) -> list[NewDataFile]:
     """The files in a folder that was just written, checked and under their lasting names."""
     table = target.table
     name_map = name_map_of(table.columns)
-    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lake-footer") as pool:
-        written = written_files(target, folder)
-        files = [f for f in pool.map(lambda f: data_file(target, f[0], f[1], name_map), written) if f]
-        check_not_null(files, table)
-        if table.partition:
-            files = list(pool.map(lambda file: _moved(file, target), files))
+    written = written_files(target, folder)
+    files = [f for f in WORKERS.map(lambda f: data_file(target, f[0], f[1], name_map), written) if f]
+    check_not_null(files, table)
+    if table.partition:
+        files = list(WORKERS.map(lambda file: _moved(file, target), files))
     if table.partition or not files:
         remove_folder(target, folder)
     return files
