@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import duckdb
 import pytest
+from pyspark.errors import PySparkException
 
 from .engines import Both
 
@@ -210,3 +212,104 @@ def test_types_of_duckdbs_own_are_read_from_the_catalog(lake: Both, kind: Kind) 
     lake.duckdb(_create((kind,), "duckdb", "t"))
     _load(lake, "duckdb", (kind,), "t")
     lake.compare()
+
+
+@pytest.mark.parametrize(
+    ("kind", "taken", "refused"),
+    [
+        (
+            "json",
+            (
+                *("{}", "[]", "null", " 1 ", "1e400", '{"a": 1, "a": 2}', '{"a": [1, ], }', "[NaN]", "-Infinity"),
+                *('"\\u00e9"', '"a,]"', "9" * 45, "[[[[]]]]"),
+            ),
+            (
+                *("", " ", "x", "{", "'a'", "{'a': 1}", "{a: 1}", "01", "1.", "[1 2]", "1, 2", '{"a": 1} b', "tru"),
+                *('"a\tb"', '"', "\\"),
+            ),
+        ),
+        (
+            "interval",
+            ("1 year", "-1 years 3 mons -2 days", "1 day -100:02:03.5", "3 weeks 5 microseconds", "00:00:00", "1 DAY"),
+            ("", "x", "1 fortnight", "1 day 2", "1:99:00", "1 day ago 3", "P1D", "1 days, 2 hours"),
+        ),
+        (
+            "timetz",
+            ("24:00:00", "00:00:00", "23:59:59.999999", "12:00:00-15:59", "12:00:00+05:30", "12:00:00+00:00:30"),
+            ("", "x", "25:00:00", "24:00:01", "12:60:00", "12:00:60", "12:00:00+16", "12:00:00 Uhr"),
+        ),
+        (
+            "uuid",
+            ("7FFFFFFF-0000-4000-8000-00000000000a",),
+            ("", "x", "00000000-0000-0000-0000-00000000000"),
+        ),
+    ],
+)
+def test_a_text_is_refused_where_duckdb_could_not_read_it(
+    open_lake, kind: str, taken: tuple[str, ...], refused: tuple[str, ...]
+) -> None:
+    lake = open_lake("sqlite")
+    lake.spark(f"create table t (id int, v {kind}, l array<struct<x: {kind}>>)")
+
+    def insert(texts: tuple[str, ...], values: str = "v, l") -> None:
+        rows = [(index, text, [(text,)]) for index, text in enumerate(texts)]
+        given = lake.lake.spark.createDataFrame(rows, "id int, v string, l array<struct<x: string>>")
+        given.createOrReplaceTempView("given")
+        lake.spark(f"insert into t select id, {values} from given")
+
+    insert(taken)
+    for turn, text in enumerate(refused):
+        with pytest.raises(duckdb.Error):
+            duckdb.execute(f"select cast(? as {kind})", [text])
+        with pytest.raises(PySparkException, match=f"is no {kind}"):
+            insert((text,), ("v, null", "null, l")[turn % 2])
+    lake.spark("update t set id = id + 100")
+    found = lake.duckdb_rows("select id, v::varchar, l::varchar from t")
+    assert sorted(row[0] for row in found) == [100 + index for index in range(len(taken))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "outside"),
+    [
+        ("uint8", ("0S", "255S"), ("-1S", "256S")),
+        ("uint16", ("0", "65535"), ("-1", "65536")),
+        ("uint32", ("0L", "4294967295L"), ("-1L", "4294967296L")),
+        ("uint64", ("0BD", "18446744073709551615BD"), ("-1BD", "18446744073709551616BD")),
+        ("uint128", ("0BD",), ("-1BD",)),
+        (
+            "timestamp_ns",
+            ("timestamp_ntz'1677-09-22 00:00:00'", "timestamp_ntz'2262-04-11 23:47:16.854775'"),
+            ("timestamp_ntz'1677-01-01'", "timestamp_ntz'2262-04-12'"),
+        ),
+    ],
+)
+def test_a_value_beyond_a_type_that_spark_has_not_is_refused(
+    open_lake, kind: str, inside: tuple[str, ...], outside: tuple[str, ...]
+) -> None:
+    lake = open_lake("sqlite")
+    lake.spark(f"create table t (v {kind}, s struct<m: map<string, {kind}>>)")
+    for value in inside:
+        lake.spark(f"insert into t select {value}, named_struct('m', map('k', {value}))")
+    for value in outside:
+        for row in (f"{value}, null", f"null, named_struct('m', map('k', {value}))"):
+            with pytest.raises(PySparkException, match=f"is no {kind}"):
+                lake.spark(f"insert into t select {row}")
+    lake.spark("insert into t values (null, null)")
+    lake.compare()
+    assert len(lake.duckdb_rows("select * from t")) == len(inside) + 1
+
+
+def test_moments_lose_what_their_type_does_not_hold(open_lake) -> None:
+    lake = open_lake("sqlite")
+    lake.spark(
+        "create table t (id int, s timestamp_s, m timestamp_ms)",
+        "insert into t select id, t, t from values (1, timestamp_ntz'2024-03-31 02:30:59.999999'),"
+        " (2, timestamp_ntz'1969-12-31 23:59:59.123456'), (3, timestamp_ntz'0001-01-01 00:00:00.001') as r(id, t)",
+    )
+    lake.compare()
+    found = lake.spark_rows("select id, cast(s as string), cast(m as string) from t order by id")
+    assert sorted(found) == [
+        (1, "2024-03-31 02:30:59", "2024-03-31 02:30:59.999"),
+        (2, "1969-12-31 23:59:59", "1969-12-31 23:59:59.123"),
+        (3, "0001-01-01 00:00:00", "0001-01-01 00:00:00.001"),
+    ]

@@ -6,7 +6,7 @@ Three types belong to a column: what a query sees (`query_type`), what Spark ask
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import types as s
@@ -150,7 +150,7 @@ def from_file(sql: str, column: Column, physical: Mapping[int, str]) -> str:
         return default_literal(column)
     if not needs_conversion(column, physical):
         return sql
-    return _convert(sql, column, lambda text, leaf: _leaf_from_file(text, leaf, physical))
+    return convert(sql, column, lambda text, leaf: _leaf_from_file(text, leaf, physical))
 
 
 def needs_conversion(column: Column, physical: Mapping[int, str]) -> bool:
@@ -161,21 +161,21 @@ def needs_conversion(column: Column, physical: Mapping[int, str]) -> bool:
     )
 
 
-def _convert(sql: str, column: Column, leaf: Any, depth: int = 0) -> str:
+def convert(sql: str, column: Column, leaf: Callable[[str, Column], str], depth: int = 0) -> str:
+    """The SQL for a value of which each part that has no parts is made into another."""
     if column.type == "list":
         item = f"x{depth}"
-        return f"transform({sql}, {item} -> {_convert(item, column.children[0], leaf, depth + 1)})"
+        return f"transform({sql}, {item} -> {convert(item, column.children[0], leaf, depth + 1)})"
     if column.type == "map":
         key, value = f"k{depth}", f"v{depth}"
-        values = f"transform_values({sql}, ({key}, {value}) -> {_convert(value, column.children[1], leaf, depth + 1)})"
-        return f"transform_keys({values}, ({key}, {value}) -> {_convert(key, column.children[0], leaf, depth + 1)})"
+        values = f"transform_values({sql}, ({key}, {value}) -> {convert(value, column.children[1], leaf, depth + 1)})"
+        return f"transform_keys({values}, ({key}, {value}) -> {convert(key, column.children[0], leaf, depth + 1)})"
     if column.type == "struct":
         parts = ", ".join(
-            f"{string_literal(c.name)}, {_convert(f'{sql}.{quoted(c.name)}', c, leaf, depth)}" for c in column.children
+            f"{string_literal(c.name)}, {convert(f'{sql}.{quoted(c.name)}', c, leaf, depth)}" for c in column.children
         )
         return f"if({sql} is null, null, named_struct({parts}))"
-    text: str = leaf(sql, column)
-    return text
+    return leaf(sql, column)
 
 
 def _leaf_from_file(sql: str, column: Column, physical: Mapping[int, str]) -> str:
@@ -235,24 +235,6 @@ def _interval(sql: str) -> str:
     time = f"case when {millis} = 0 and ({months} <> 0 or {days} <> 0) then null else {clock} end"
     parts = (part(f"({months} div 12)", "year"), part(f"({months} % 12)", "month"), part(days, "day"), time)
     return f"case when {sql} is null then null else concat_ws(' ', {', '.join(parts)}) end"
-
-
-def to_file(sql: str, column: Column) -> str:
-    """The Spark SQL for what is written of a column, from what a query gives."""
-    if not any(c.type in ("uuid", "time") for c in column.walk()):
-        return sql
-    return _convert(sql, column, _leaf_to_file)
-
-
-def _leaf_to_file(sql: str, column: Column) -> str:
-    if column.type == "time":
-        return f"cast({sql} as time(6))"
-    if column.type == "uuid":
-        form = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
-        message = string_literal(f"a value for column {column.name} is not a uuid: ")
-        refused = f"raise_error(concat({message}, {sql}))"
-        return f"case when {sql} is null then null when {sql} rlike '{form}' then lower({sql}) else {refused} end"
-    return sql
 
 
 def lake_column(field: s.StructField) -> Column:

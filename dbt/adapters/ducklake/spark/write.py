@@ -31,7 +31,8 @@ from ..lake.stats import file_stats
 from ..lake.types import Column, decimal_parts
 from .reading import WORKERS
 from .scan import INTERNAL_ROW_ID
-from .types import query_type, quoted, string_literal, to_file, written_field
+from .stored import to_file
+from .types import query_type, quoted, string_literal, written_field
 
 TRUNCATE_AT = 2000
 """Bytes of a string that statistics keep: more, and the writer leaves them out altogether."""
