@@ -17,10 +17,11 @@ from ..lake.types import Column, find_path
 from . import statements as st
 from .alterations import alter, set_partition, set_properties, set_sort
 from .defaults import default_of, default_sql
+from .merge import merge
 from .replace import replaced_insert
 from .rollback import rollback
 from .routines import duckdb_body, macro_impl, spark_words, tags_of, value_query, with_type
-from .rows import delete, merge, update
+from .rows import delete, update
 from .scope import Scope
 from .types import lake_column
 from .views import COLUMNS_TAG, columns_tag, view_columns
