@@ -35,6 +35,34 @@ def test_columns_are_widened(lake: Both, writer: str) -> None:
     lake.agree("select * from t where i > 5 or f < 2")
 
 
+def test_a_table_that_follows_its_source_is_read_at_every_version(lake: Both) -> None:
+    lake.spark(
+        "create table t as select id, named_struct('a', 1) as s from range(3)",
+        "insert into t select 3, named_struct('a', 2)",
+        "delete from t where id = 0",
+    )
+    merge = "merge with schema evolution into t using (select {}) as n on t.id = n.id"
+    clauses = " when matched then update set * when not matched then insert *"
+    lake.spark(merge.format("2 as id, named_struct('b', 'new') as s, 0.5D as rate") + clauses)
+    lake.duckdb("update t set rate = 1.5 where id = 1", "insert into t values (9, {'a': 3, 'b': 'x'}, 2.5)")
+    lake.spark(merge.format("9 as id, named_struct('a', 5000000000) as s, date'2026-01-01' as day") + clauses)
+    lake.spark("insert with schema evolution into t by name select 10 as id, array('l') as tags")
+    lake.compare()
+    lake.agree("select * from t where s.a > 1 or rate > 1")
+    lake.agree("select id, s.b, rate, day, tags from t where day is null")
+
+
+def test_a_type_that_spark_does_not_know_stays_where_nothing_wider_comes(lake: Both) -> None:
+    lake.duckdb("create table t (id int, n utinyint, s struct(u uinteger))", "insert into t values (1, 200, {'u': 7})")
+    merge = "merge with schema evolution into t using (select {}) as n on t.id = n.id when matched then update set *"
+    kinds = "select column_type from {m}.ducklake_column where column_name in ('n', 'u') and end_snapshot is null"
+    lake.spark(merge.format("1 as id, 255S as n, named_struct('u', 4294967295L) as s"))
+    assert lake.catalog_rows(f"{kinds} order by column_id") == [("uint8",), ("uint32",)]
+    lake.spark(merge.format("1 as id, 70000 as n"))
+    assert lake.catalog_rows(f"{kinds} order by column_id") == [("int32",), ("uint32",)]
+    lake.compare()
+
+
 def test_a_decimal_gets_more_digits(lake: Both, writer: str) -> None:
     lake.write(
         writer,

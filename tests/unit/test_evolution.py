@@ -38,6 +38,30 @@ def ids_of(table: Table) -> dict[str, int]:
     return {name: id_ for c in table.columns for name, id_ in visit(c, "").items()}
 
 
+# -- widen
+
+
+def test_a_table_takes_up_columns_fields_and_wider_types() -> None:
+    t, ids = table(a="int32", s={"x": "int32", "y": [{"k": "int8"}]}, d="decimal(4,2)")
+    s = {"z": "date", "Y": [{"k": "int16", "l": "varchar"}]}
+    others = columns(S=s, b={"c": "int8"}, A="int64", d="decimal(6,2)")
+    new = evolution.widen(t, others, ids)
+    assert [c.type_text() for c in new.columns] == [
+        "int64",
+        "struct<x: int32, y: list<struct<k: int16, l: varchar>>, z: date>",
+        "decimal(6,2)",
+        "struct<c: int8>",
+    ]
+    assert {n: i for n, i in ids_of(new).items() if i > 7} == {"s.y.element.l": 8, "s.z": 9, "b": 10, "b.c": 11}
+
+
+@pytest.mark.parametrize("other", ["int16", "float64", "varchar", "decimal(10,2)"])
+def test_a_type_that_does_not_hold_all_values_is_not_taken_up(other: str) -> None:
+    t, ids = table(a="int32", s={"x": "int32"})
+    assert evolution.widen(t, columns(a=other, s={"x": other}), ids) == t
+    assert evolution.widen(t, columns(s="varchar"), ids) == t
+
+
 # -- add
 
 

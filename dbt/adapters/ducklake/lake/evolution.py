@@ -7,7 +7,7 @@ find its values in old files by that id.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from .errors import AlreadyExistsError, NotFoundError, SchemaChangeError
@@ -159,6 +159,26 @@ def _promoted(table: Table, old: Column, new: Column, ids: ColumnIds, path: str)
             " new column and fill it"
         )
     return replace(old, type=new.type)
+
+
+def widen(table: Table, others: Iterable[Column], ids: ColumnIds) -> Table:
+    """The table with what these columns have more than its own: columns, fields of structs, wider types.
+
+    Where a type does not hold every value of the table's, the table's stays.
+    """
+    return replace(table, columns=_widened(table.columns, others, ids))
+
+
+def _widened(own: tuple[Column, ...], others: Iterable[Column], ids: ColumnIds) -> tuple[Column, ...]:
+    more = {c.name.lower(): c for c in others}
+    kept = [_wider(column, more.pop(column.name.lower(), column), ids) for column in own]
+    return (*kept, *(ids.number(c) for c in more.values()))
+
+
+def _wider(own: Column, other: Column, ids: ColumnIds) -> Column:
+    if own.children and own.type == other.type:
+        return replace(own, children=_widened(own.children, other.children, ids))
+    return replace(own, type=other.type) if promotes(own.type, other.type) else own
 
 
 def set_not_null(table: Table, path: Path, not_null: bool) -> Table:

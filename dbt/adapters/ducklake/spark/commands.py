@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as s
 
 from ..lake import evolution as evolve
 from ..lake.changes import CommitInfo
@@ -17,6 +18,7 @@ from ..lake.types import Column, find_path
 from . import statements as st
 from .alterations import alter, set_partition, set_properties, set_sort
 from .defaults import default_of, default_sql
+from .growth import take_up
 from .merge import merge
 from .replace import replaced_insert
 from .rollback import rollback
@@ -173,23 +175,38 @@ def _drop_function(scope: Scope, statement: st.DropFunction) -> int:
 
 def _insert(scope: Scope, statement: st.Insert) -> int:
     table = scope.table(statement.name)
+    rows = scope.query(statement.full_query)
     if statement.schema_evolution:
-        raise UnsupportedError("INSERT WITH SCHEMA EVOLUTION is not there yet; add the columns with ALTER TABLE first")
-    rows = _shaped(scope.query(statement.full_query), table, statement)
+        table = take_up(scope, table, _named(rows, table, statement))
+    rows = _shaped(rows, table, statement)
     return replaced_insert(scope, statement, table, rows) if statement.replaces else scope.write(rows, table)
+
+
+def _named(rows: DataFrame, table: Table, statement: st.Insert) -> list[s.StructField]:
+    """The columns of a query as the table calls them; those beyond its own keep their names."""
+    wanted = _wanted(rows.columns, table, statement)
+    if statement.columns is not None:
+        for name in wanted:
+            table.column(name)  # who lists columns says what there is
+    names = [*wanted, *rows.columns[len(wanted) :]]
+    return [s.StructField(name, f.dataType) for name, f in zip(names, rows.schema.fields, strict=False)]
+
+
+def _wanted(names: list[str], table: Table, statement: st.Insert) -> list[str]:
+    """The columns of the table that a query of columns of these names is for."""
+    if statement.by_name:
+        return names
+    if statement.columns is not None:
+        return list(statement.columns)
+    static = {p.column.lower() for p in statement.partition if p.expression is not None}
+    return [c.name for c in table.columns if c.name.lower() not in static]
 
 
 def _shaped(rows: DataFrame, table: Table, statement: st.Insert) -> DataFrame:
     """The rows of a query as the columns of a table: by position, or by name; defaults for the rest."""
     static = {p.column.lower(): p.expression for p in statement.partition if p.expression is not None}
-    open_columns = [c for c in table.columns if c.name.lower() not in static]
     names = rows.columns
-    if statement.by_name:
-        wanted = names
-    elif statement.columns is not None:
-        wanted = list(statement.columns)
-    else:
-        wanted = [c.name for c in open_columns]
+    wanted = _wanted(names, table, statement)
     if len(wanted) != len(names):
         given = ", ".join(names)
         raise SchemaChangeError(

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as s
 
-from ..lake.errors import ConstraintError, SchemaChangeError, UnsupportedError
+from ..lake.errors import ConstraintError, SchemaChangeError
 from ..lake.predicates import Predicate, Read
-from ..lake.types import Column
+from ..lake.types import Column, find_path
 from . import statements as st
 from .defaults import default_sql
+from .growth import lowered, same_fields, take_up
 from .keys import asked_of_target, fits_broadcast, keys_of
 from .masks import Places, take_away
 from .names import RelationRef, find_names
 from .rows import PLACE, Assigned, Target, old_name, or_default, stored
 from .scan import FILE, POSITION
 from .scope import Scope
-from .types import quoted
+from .tokens import whole_name
+from .types import quoted, string_literal
 
 _CLAUSE = "_lake_clause"
 _SOURCE_ROW = "_lake_source_row"
@@ -33,8 +37,6 @@ class _Merge:
     """One MERGE: which rows of the table and the source meet, and what becomes of each."""
 
     def __init__(self, scope: Scope, statement: st.Merge) -> None:
-        if statement.schema_evolution:
-            raise UnsupportedError("MERGE WITH SCHEMA EVOLUTION is not there; add the columns with ALTER TABLE first")
         self.scope = scope
         self.statement = statement
         self.target = Target.of(scope, statement.name, statement.alias, statement.with_clause)
@@ -42,7 +44,8 @@ class _Merge:
         self.inserted = [c for c in statement.clauses if c.kind == "not matched"]
         self.missed = [c for c in statement.clauses if c.kind == "not matched by source"]
 
-        self.names: list[str] = []
+        self.fields: list[s.StructField] = []
+        """The columns of the source."""
         self.read: Read | None = None
         """The rows of the table that may match one of the source, by what is known of them."""
         self.views: list[str] = []
@@ -60,7 +63,9 @@ class _Merge:
         return self.views[-1]
 
     def _run(self, source: DataFrame, view: str) -> int:
-        self.names = [name for name in source.columns if name != _SOURCE_ROW]
+        self.fields = [f for f in source.schema.fields if f.name != _SOURCE_ROW]
+        if self.statement.schema_evolution:
+            self.target = replace(self.target, table=take_up(self.scope, self.target.table, self._taken()))
         self.target.changing.asked = self._asked(source)
         met = self._met(view)
         self.read = None if self.missed else self.target.read()
@@ -102,6 +107,29 @@ class _Merge:
         name = self.statement.source.strip().strip("`")
         return name if name.isidentifier() else "_lake_source"
 
+    @property
+    def _label(self) -> tuple[str, ...]:
+        """What the source's columns are qualified with."""
+        return (self._alias,) if self._alias else self._relation.parts if self._relation else ()
+
+    def _taken(self) -> list[s.StructField]:
+        """The columns of the source that are to be in the table: all for `*`, else those that one of that name gets."""
+        pairs: list[tuple[st.Name, str]] = []
+        for action in (clause.action for clause in self.statement.clauses):
+            if isinstance(action, st.MergeUpdate):
+                if action.assignments is None:
+                    return self.fields
+                pairs += [(a.column, a.expression) for a in action.assignments]
+            elif isinstance(action, st.MergeInsert):
+                if action.values is None:
+                    return self.fields
+                pairs += zip(action.columns or (), action.values, strict=False)
+        own = (self.statement.alias,) if self.statement.alias else self.statement.name
+        given = [(_behind(own, column), _behind(self._label, whole_name(value) or ())) for column, value in pairs]
+        # A field comes into a struct that is there.
+        there = [p for p in given if len(p[0]) == 1 or find_path(self.target.table.columns, p[0][:-1])]
+        return same_fields(self.fields, there)
+
     def _joined(self, view: str) -> tuple[str, dict[str, str]]:
         """The source as it stands in FROM, and the view given for it, if it keeps its own name."""
         if self._alias is None:
@@ -113,8 +141,9 @@ class _Merge:
         if self.scope.file_count(self.target.table) < 2:
             return None
         label = self.statement.alias or self.target.table.name
-        source_label = self._alias or (self._relation.parts[-1] if self._relation else None)
-        keys = keys_of(self.statement.condition, self.target.table, label, source_label, self.names)
+        source_label = self._label[-1] if self._label else None
+        names = [f.name for f in self.fields]
+        keys = keys_of(self.statement.condition, self.target.table, label, source_label, names)
         return asked_of_target(source, source_label, keys)
 
     # -- the rows
@@ -153,17 +182,32 @@ class _Merge:
 
     def _all_columns(self) -> tuple[st.Assignment, ...]:
         """SET *: each column from the source's of the same name."""
-        return tuple(st.Assignment((c.name,), self._from_source(c)) for c in self.target.table.columns)
+        return tuple(
+            st.Assignment((column.name,), self._kept_fields(column, field.dataType, value))
+            for column, field, value in self._from_source()
+        )
 
-    def _from_source(self, column: Column) -> str:
-        name = next((n for n in self.names if n.lower() == column.name.lower()), None)
-        if name is None:
-            raise SchemaChangeError(
-                f"* takes column {column.name} of table {self.target.table.name} from the source, which has"
-                f" {', '.join(self.names)}; list the columns to set and to insert"
-            )
-        label = (self._alias,) if self._alias else self._relation.parts if self._relation else ()
-        return st.quote_name((*label, name))
+    def _from_source(self) -> Iterator[tuple[Column, s.StructField, str]]:
+        """What `*` means: columns of the table, and for each the source's of that name, and the SQL for its value.
+
+        Only a table that follows the source may have columns that the source has not.
+        """
+        fields = {f.name.lower(): f for f in self.fields}
+        for column in self.target.table.columns:
+            field = fields.get(column.name.lower())
+            if field is not None:
+                yield column, field, st.quote_name((*self._label, field.name))
+            elif not self.statement.schema_evolution:
+                raise SchemaChangeError(
+                    f"* takes column {column.name} of table {self.target.table.name} from the source, which has"
+                    f" {', '.join(f.name for f in self.fields)}; list the columns to set and to insert, or write"
+                    " MERGE WITH SCHEMA EVOLUTION, which keeps what the source has no column for"
+                )
+
+    def _kept_fields(self, column: Column, kind: s.DataType, value: str) -> str:
+        """The SQL for a value of the source, with the old row's fields where the source's struct has none."""
+        old = f"{self.target.label}.{quoted(column.name)}"
+        return _filled(column, kind, old, value) if self.statement.schema_evolution else value
 
     def _versions(self, rows: DataFrame, clauses: Sequence[st.MergeClause], stem: str) -> DataFrame | None:
         parts = [
@@ -188,7 +232,7 @@ class _Merge:
     def _inserted_values(self, action: st.MergeInsert) -> list[str]:
         columns = self.target.table.columns
         if action.values is None:
-            expressions = {c.id: self._from_source(c) for c in columns}
+            expressions = {column.id: value for column, _, value in self._from_source()}
         else:
             if action.columns is None:
                 paths: list[tuple[Column, ...]] = [(c,) for c in columns]
@@ -240,6 +284,31 @@ class _Merge:
             f"{pairs} rows of the source of MERGE match one row of table {self.target.table.name} ({shown});"
             " make the source have one row for each key, or the ON condition stricter"
         )
+
+
+def _filled(column: Column, kind: s.DataType, old: str, new: str) -> str:
+    """The SQL for a new value; fields of the column that its type `kind` has not stay what they were."""
+    if column.type != "struct" or not isinstance(kind, s.StructType):
+        return new
+    fields = {f.name.lower(): f for f in kind.fields}
+    parts, missing = [], False
+    for child in column.children:
+        field, before = fields.get(child.name.lower()), f"{old}.{quoted(child.name)}"
+        value = before
+        if field is not None:
+            after = f"{new}.{quoted(field.name)}"
+            value = _filled(child, field.dataType, before, after)
+        missing |= field is None or value != after
+        parts += [string_literal(child.name), value]
+    return f"case when {new} is not null then named_struct({', '.join(parts)}) end" if missing else new
+
+
+def _behind(label: st.Name, name: st.Name) -> st.Name:
+    """The path of a column, of a name that may begin with what its relation is called."""
+    for length in range(min(len(label), len(name) - 1), 0, -1):
+        if lowered(name[:length]) == lowered(label[-length:]):
+            return name[length:]
+    return name
 
 
 def _clause_of(clauses: Sequence[st.MergeClause]) -> str:

@@ -374,3 +374,13 @@ class Cursor:
     def refused(self, what: str, reason: str) -> StatementError:
         """The error for something that is understood, and that a lake does not do."""
         return self.error(f"{what} at {self.place()} is not supported: {reason}")
+
+
+def whole_name(text: str) -> Name | None:
+    """The name that a text is, if it is nothing but one."""
+    cursor = Cursor(text)
+    try:
+        name = cursor.name("a name")
+    except StatementError:
+        return None
+    return name if cursor.at_end() else None
