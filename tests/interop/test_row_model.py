@@ -246,7 +246,7 @@ class Run:
         limit = self.random.choice((10, 10, 0))
         if self.random.random() < 0.3:
             masks.DRIVER_ROWS = masks.DRIVER_POSITIONS = 0
-        living.FEW_BLOCKS, living.FEW_FILES = self.random.choice(((2**20, 128), (0, 128), (0, 0)))
+        living.FEW_BLOCKS, living.FEW_FILES = self.random.choice(((2**20, 128), (8, 128), (0, 128), (0, 0)))
         self.on("duckdb", f"call lake.set_option('data_inlining_row_limit', {limit})")
         self.on(self.random.choice(("spark", "duckdb")), "create table t (id int, value int, grp int)")
         self.look()

@@ -133,6 +133,26 @@ def test_a_common_table_helps_to_choose_the_rows(lake: LakeSession) -> None:
     assert content(lake) == [(1,), (3,)]
 
 
+@pytest.mark.parametrize("blocks", [2**20, 20, 0])
+def test_files_of_equal_sizes_keep_their_deletes_apart(
+    lake: LakeSession, monkeypatch: pytest.MonkeyPatch, blocks: int
+) -> None:
+    monkeypatch.setattr(living, "FEW_BLOCKS", blocks)
+    run(
+        lake,
+        "call ducklake_set_option('data_inlining_row_limit', 0)",
+        "create table t (part int, id bigint) partitioned by (part)",
+        "insert into t select id % 8, id div 8 from range(0, 1600, 1, 1)",
+        "delete from t where id = part or id = 191 - part",
+    )
+    sizes = [row[0] for row in rows(lake, "select data_file_size_bytes from ducklake_list_files('t')")]
+    assert len(set(sizes)) < len(sizes) == 8
+    assert content(lake) == sorted(
+        ((part, i) for part in range(8) for i in range(200) if i not in (part, 191 - part)), key=repr
+    )
+    assert value(lake, "select count(*) from t where id = 3 and part <> 3") == 7
+
+
 def test_a_delete_without_a_condition_empties_the_table(lake: LakeSession) -> None:
     run(lake, "create table t as select id from range(7)", "delete from t where id = 0")
     assert lake.execute("delete from t").rows_affected == 6

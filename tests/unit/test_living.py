@@ -6,7 +6,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt.adapters.ducklake.lake.paths import new_file_name
 from dbt.adapters.ducklake.spark.living import _masks_of, _Numbers
+from dbt.adapters.ducklake.spark.reading import name_hash
 
 
 @given(st.sets(st.integers(0, 1000) | st.sampled_from([63, 64, 127, 2**40, 2**40 + 63])))
@@ -22,19 +24,24 @@ def test_masks_say_which_rows_of_each_block_are_deleted(deleted: set[int]) -> No
     assert len(set(blocks.to_pylist())) == len(blocks)
 
 
-@given(st.lists(st.integers(1, 2**36), unique=True, min_size=1, max_size=128))
-def test_files_of_different_sizes_have_different_numbers(sizes: list[int]) -> None:
-    numbers = _Numbers.by_size(dict(enumerate(sizes)))
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), unique=True, min_size=1, max_size=128))
+def test_files_have_different_numbers(larger: list[int]) -> None:
+    numbers = _Numbers.among(dict(enumerate(larger)))
     if numbers is None:  # no 16 bits that follow each other tell them apart
         return
-    assert len(set(numbers.of.values())) == len(sizes)
-    for file, size in enumerate(sizes):
-        assert numbers.of[file] == size >> numbers.shift & (1 << numbers.bits) - 1
+    assert len(set(numbers.of.values())) == len(larger)
+    for file, number in enumerate(larger):
+        assert numbers.of[file] == number >> numbers.shift & (1 << numbers.bits) - 1
 
 
 def test_a_few_files_need_a_few_bits() -> None:
-    numbers = _Numbers.by_size({1: 0b1000_0000, 2: 0b1001_0000, 3: 0b1010_0000})
+    numbers = _Numbers.among({1: 0b1000_0000, 2: 0b1001_0000, 3: 0b1010_0000})
     assert numbers is not None
     assert (numbers.shift, numbers.bits) == (4, 2)
-    assert _Numbers.by_size({1: 500, 2: 500}) is None
-    assert _Numbers.by_size({1: 500}) == _Numbers(0, 0, {1: 0})
+    assert _Numbers.among({1: 500, 2: 500}) is None
+    assert _Numbers.among({1: 500}) == _Numbers(0, 0, {1: 0})
+
+
+def test_the_names_of_128_files_tell_them_apart() -> None:
+    for _ in range(20):
+        assert _Numbers.among({i: name_hash(new_file_name()) for i in range(128)}) is not None

@@ -1,8 +1,8 @@
 """The rows of files that are not deleted.
 
 Each 64 rows that follow each other are a block, which has a mask that says which of them are deleted. Where the
-driver knows what is deleted, and the files' sizes tell them apart, all masks are one array, and a row's is found by
-its index there. Else blocks have a number, and the masks are joined on it.
+driver knows what is deleted, all masks are one array, and a row's is found by its index there. Else blocks have a
+number, and the masks are joined on it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark.sql import types as s
 
 from ..lake.deletes import SNAPSHOT_COLUMN
 from ..lake.files import DataFile
-from .reading import WORKERS, Storage, base_name, few, file_name, local_rows, place_keys, read_parquet
+from .reading import WORKERS, Storage, base_name, few, file_name, local_rows, name_hash, place_keys, read_parquet
 from .types import quoted
 
 FEW_FILES = 128
@@ -30,11 +30,13 @@ FEW_POSITIONS, FEW_JOINED = 4_000_000, 1_000_000
 """Up to so many positions, for an array of masks and for a join."""
 FEW_BLOCKS = 2**20
 """An array has the masks of up to so many blocks, which are 67 million rows, in 8 MB."""
-_SIZE_BITS = 16
+_MOST_BITS = 16
 _BITS = pa.array([*(1 << bit for bit in range(63)), -(2**63)], pa.int64())
 """Arrow does not shift a one into the sign."""
 _BLOCK, _ROW, _KEY = "_lake_block", "_lake_row", "_lake_key"
 _START, _MASK = "_lake_start", "_lake_mask"
+_LONGS = pa.list_(pa.field("element", pa.int64(), nullable=False))
+_ARRAYS = pa.schema([pa.field(name, _LONGS, nullable=False) for name in (_START, _MASK)])
 
 
 def living(
@@ -48,24 +50,23 @@ def living(
 
 @dataclass(frozen=True)
 class _Numbers:
-    """A small number for each file, which Spark finds in a few bits of the file's size."""
+    """A small number for each file: a few bits of a larger one that Spark has of it."""
 
     shift: int
     bits: int
     of: Mapping[int, int]
 
     @classmethod
-    def by_size(cls, sizes: Mapping[int, int]) -> _Numbers | None:
-        for bits in range((len(sizes) - 1).bit_length(), _SIZE_BITS + 1):
-            for shift in range(max(sizes.values()).bit_length()):
-                numbers = {i: (size >> shift) & ((1 << bits) - 1) for i, size in sizes.items()}
-                if len({*numbers.values()}) == len(sizes):
+    def among(cls, larger: Mapping[int, int]) -> _Numbers | None:
+        for bits in range((len(larger) - 1).bit_length(), _MOST_BITS + 1):
+            for shift in range(max(number.bit_length() for number in larger.values())):
+                numbers = {i: (number >> shift) & ((1 << bits) - 1) for i, number in larger.items()}
+                if len({*numbers.values()}) == len(larger):
                     return cls(shift, bits, numbers)
         return None
 
-    @property
-    def of_row(self) -> Column:
-        return F.shiftright(F.col("_metadata.file_size"), self.shift).bitwiseAND((1 << self.bits) - 1)
+    def in_row(self, larger: Column) -> Column:
+        return F.shiftright(larger, self.shift).bitwiseAND((1 << self.bits) - 1)
 
 
 @dataclass(frozen=True)
@@ -83,37 +84,53 @@ class _Deleted:
         return len(said) <= FEW_FILES and sum(file.delete_count for file in said) <= positions
 
     @cached_property
-    def _numbers(self) -> _Numbers | None:
+    def _numbers(self) -> tuple[_Numbers, Column] | None:
+        """The number of each file, and of a row's file; None if there are too many.
+
+        Spark has a file's size at hand. Its name, where sizes are equal, is hashed for each row.
+        """
         if len(self.files) > FEW_FILES:
             return None
         sizes = WORKERS.map(self.storage.size, (f.path for f in self.files))
-        return _Numbers.by_size(dict(zip((f.id for f in self.files), sizes, strict=True)))
+        numbers = _Numbers.among(dict(zip((f.id for f in self.files), sizes, strict=True)))
+        if numbers is not None:
+            return numbers, numbers.in_row(F.col("_metadata.file_size"))
+        numbers = _Numbers.among({f.id: name_hash(base_name(f.path)) for f in self.files})
+        name = F.xxhash64(file_name(f.path for f in self.files))
+        return None if numbers is None else (numbers, numbers.in_row(name))
 
     # -- an array
 
     def looked_up(self, rows: DataFrame) -> DataFrame | None:
         """The rows that an array of masks leaves, if there is to be one."""
         blocks = [(f.record_count + 63) // 64 for f in self.files]
-        numbers = self._numbers
-        if numbers is None or sum(blocks) > FEW_BLOCKS or not self._few(FEW_POSITIONS):
+        if self._numbers is None or sum(blocks) > FEW_BLOCKS or not self._few(FEW_POSITIONS):
             return None
-        starts = dict(zip((f.id for f in self.files), accumulate(blocks, initial=0), strict=False))
+        numbers, in_row = self._numbers
+        room = (max(blocks) - 1).bit_length()
+        length = 1 << (numbers.bits + room)
+        roomy = length <= FEW_BLOCKS
+        if roomy:  # as much room for each file, so that its number says where its masks begin
+            starts = {f.id: numbers.of[f.id] << room for f in self.files}
+        else:
+            starts = dict(zip((f.id for f in self.files), accumulate(blocks, initial=0), strict=False))
+            length = sum(blocks)
         way = (numbers.shift, numbers.bits, *(numbers.of[f.id] for f in self.files))
-        found = self._kept(way, starts, lambda: self._arrays(numbers, starts, sum(blocks)))
-        start = F.get(found.select(_START).scalar(), numbers.of_row.cast("int")) if numbers.bits else F.lit(0)
+        found = self._kept(way, starts, lambda: self._arrays(numbers, starts, length))
+        start = F.shiftleft(in_row, room) if roomy else F.get(found.select(_START).scalar(), in_row.cast("int"))
         position = F.col("_metadata.row_index")
         mask = F.get(found.select(_MASK).scalar(), (start + F.shiftright(position, 6)).cast("int"))
         return rows.where(F.getbit(mask, position.bitwiseAND(63).cast("int")) == 0)
 
-    def _arrays(self, numbers: _Numbers, starts: Mapping[int, int], blocks: int) -> pa.Table:
+    def _arrays(self, numbers: _Numbers, starts: Mapping[int, int], length: int) -> pa.Table:
         """One row: where each file's masks begin, by its number, and all masks."""
-        begins, masks = array("q", bytes(8 << numbers.bits)), array("q", bytes(8 * blocks))
+        begins, masks = array("q", bytes(8 << numbers.bits)), array("q", bytes(8 * length))
         for file_id, start in starts.items():
             begins[numbers.of[file_id]] = start
         found = self._masks(starts)
         for block, mask in zip(found.column(_KEY).to_pylist(), found.column(_MASK).to_pylist(), strict=True):
             masks[block] = mask
-        return pa.table([_one_list(begins), _one_list(masks)], [_START, _MASK])
+        return pa.table([_one_list(begins), _one_list(masks)], _ARRAYS)
 
     # -- a join
 
@@ -130,12 +147,10 @@ class _Deleted:
         return left.select(*(F.col(quoted(c)) for c in columns)) if plain else left.drop(_BLOCK, _ROW, _KEY, _MASK)
 
     def _apart(self) -> tuple[Column, dict[int, int]]:
-        """A number for each file, as Spark finds it and by the file's id; none meet when blocks are added.
-
-        A file's size is at hand for Spark, its name must be hashed for each row.
-        """
+        """A number for each file, as Spark finds it and by the file's id; none meet when blocks are added."""
         if self._numbers is not None:
-            return F.shiftleft(self._numbers.of_row, 40), {i: n << 40 for i, n in self._numbers.of.items()}
+            numbers, in_row = self._numbers
+            return F.shiftleft(in_row, 40), {i: n << 40 for i, n in numbers.of.items()}
         salt, by_name = place_keys({base_name(f.path): f.record_count for f in self.files})
         name = file_name(f.path for f in self.files)
         hashed = F.xxhash64(F.concat(name, F.lit(salt)) if salt else name)
@@ -218,4 +233,4 @@ def _masks_of(positions: pa.Array) -> tuple[pa.Array, pa.Array]:
 def _one_list(values: array[int]) -> pa.Array:
     """A list of longs, for a table of one row."""
     longs = pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
-    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), longs)
+    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), longs, _LONGS)

@@ -92,7 +92,7 @@ def place_keys(counts: Mapping[str, int]) -> tuple[str, dict[str, int]]:
     """
     for attempt in range(20):
         salt = f"#{attempt}" if attempt else ""
-        starts = {name: _signed(xxhash.xxh64_intdigest((name + salt).encode(), seed=42)) for name in counts}
+        starts = {name: name_hash(name + salt) for name in counts}
         spans = sorted((start, start + counts[name]) for name, start in starts.items())
         apart = all(end <= begin for (_, end), (begin, _) in pairwise(spans))
         if apart and all(end < 2**63 for _, end in spans):
@@ -100,7 +100,9 @@ def place_keys(counts: Mapping[str, int]) -> tuple[str, dict[str, int]]:
     raise LakeError("the files of a table have names that can not be told apart; compact the table")
 
 
-def _signed(number: int) -> int:
+def name_hash(name: str) -> int:
+    """What Spark's `xxhash64` makes of a name."""
+    number = xxhash.xxh64_intdigest(name.encode(), seed=42)
     return number - 2**64 if number >= 2**63 else number
 
 
