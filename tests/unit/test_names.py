@@ -16,8 +16,8 @@ from dbt.adapters.ducklake.spark.names import (
     TimeTravel,
     find_names,
     name_parts,
-    rewrite,
 )
+from dbt.adapters.ducklake.spark.rewriting import rewrite
 
 
 def named(sql: str) -> list[str]:

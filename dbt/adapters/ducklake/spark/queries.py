@@ -22,9 +22,10 @@ from ..lake.transaction import Transaction
 from . import functions, information_schema
 from .context import Context, Found
 from .lakes import Lake, never_there
-from .names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel, find_names, rewrite
+from .names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel, find_names
 from .predicates import predicates_of
 from .reading import local_rows, undivided
+from .rewriting import rewrite
 from .routines import spark_words, temporary_function
 from .scan import VIRTUAL_COLUMNS, TableScan, dataframe
 from .views import spark_sql
