@@ -448,6 +448,28 @@ def test_virtual_columns_tell_where_a_row_comes_from(lake: LakeSession) -> None:
     assert rows(lake, "select rowid, snapshot_id, a from t order by a") == [(0, 1, 10), (1, 2, 20), (2, 3, 30)]
 
 
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("select * from t where note = 'rowid'", "a note"),
+        ("select * from t where rowid = 0", "a note"),
+        ("select *, rowid from t", "a note rowid"),
+        ("select x.*, x.rowid as r from t as x join t as y on x.rowid = y.rowid", "a note r"),
+        ("select * from t as x join main.t as y using (a) where x.rowid = y.rowid", "a note note"),
+        ("select * except (a), rowid from t", "note rowid"),
+        ("select * except (rowid, snapshot_id) from t", "a note"),
+        ("select s.snapshot_id, t.* from ducklake_snapshots() s join t on true", "snapshot_id a note"),
+        ("select * from (select *, rowid as r from t) where r = 0", "a note r"),
+        ("select * from t as x left semi join t as y on x.rowid = y.rowid", "a note rowid snapshot_id"),
+    ],
+)
+def test_a_star_stands_for_a_tables_own_columns(lake: LakeSession, query: str, columns: str) -> None:
+    run(lake, "create table t as select 10 as a, 'rowid' as note")
+    found = lake.execute(query).arrow()
+    assert found.column_names == columns.split()
+    assert found.num_rows == len(rows(lake, "select * from ducklake_snapshots()")) if "ducklake" in query else 1
+
+
 def test_a_table_may_be_partitioned_twice_in_one_transaction(lake: LakeSession) -> None:
     with lake.transaction():
         run(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -80,16 +80,35 @@ class Scope:
 
     parent: int | None
     sources: tuple[Source, ...]
+    whole: bool
+    """Whether it has every column of its sources: no join drops some, and no pivot."""
 
 
 @dataclass(frozen=True)
 class QualifiedColumn:
-    """A dotted name that is no relation: `main.orders.id`, or with `star`, `main.orders.*`."""
+    """A dotted name that is no relation: `main.orders.id`, or with `star`, `main.orders.*`.
+
+    Those of the names that are noted are here without dots too.
+    """
 
     parts: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
     scope: int
     star: bool
+
+
+@dataclass(frozen=True)
+class Star:
+    """A `*` that stands for columns: of all sources, or of `column`.
+
+    `end` is behind it. What its EXCEPT lists is `excepted`, and `list_at` is where the list begins.
+    """
+
+    end: int
+    scope: int
+    column: QualifiedColumn | None
+    excepted: tuple[tuple[str, ...], ...]
+    list_at: int | None
 
 
 @dataclass(frozen=True)
@@ -104,16 +123,18 @@ class Names:
     calls: tuple[CallRef, ...]
     scopes: tuple[Scope, ...]
     columns: tuple[QualifiedColumn, ...]
+    stars: tuple[Star, ...]
     query_at: int | None
 
 
-def find_names(sql: str) -> Names:
+def find_names(sql: str, noted: Collection[str] = ()) -> Names:
     """Every place of `sql` where a relation or a table function stands; names of CTEs are none.
 
-    Any text gives an answer. Of a command only the query in it counts: `insert into t select ...
-    from u` names `u`, `delete from t where id in (select id from u)` names `u`.
+    `noted` are names of columns, in lower case, that are looked for without a qualifier too. Any text
+    gives an answer. Of a command only the query in it counts: `insert into t select ... from u` names `u`,
+    `delete from t where id in (select id from u)` names `u`.
     """
-    return _Reader(sql).read()
+    return _Reader(sql, noted).read()
 
 
 def without_clutter(sql: str, names: Names, stand_in: str) -> str:
@@ -211,6 +232,7 @@ _NO_ALIAS = {
     *("ANTI", "CROSS", "FULL", "INNER", "JOIN", "LATERAL", "LEFT", "NATURAL", "ON", "RIGHT", "SEMI"),
     *("ASOF", "AS", "FROM", "LIMIT", "MATCH_CONDITION", "OFFSET", "TABLESAMPLE", "USING", "WITH"),
 }
+_PARTIAL = {"SEMI", "ANTI", "NATURAL", "PIVOT", "UNPIVOT"}
 _UNITS = {
     unit + plural
     for unit in ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
@@ -226,6 +248,7 @@ class _Block:
     index: int
     parent: int | None
     sources: list[tuple[tuple[str, ...], int | None]] = field(default_factory=list)
+    whole: bool = True
 
 
 class _Region(NamedTuple):
@@ -241,8 +264,9 @@ class _Region(NamedTuple):
 class _Reader:
     """Reads regions of the text from a queue, so that depth of nesting costs no depth of calls."""
 
-    def __init__(self, sql: str) -> None:
+    def __init__(self, sql: str, noted: Collection[str] = ()) -> None:
         self.sql = sql
+        self.noted = noted
         self.tokens = list(_tokens(sql))
         self.count = len(self.tokens)
         # reading a few tokens ahead needs no check for the end
@@ -254,6 +278,7 @@ class _Reader:
         self.functions: list[FunctionRef] = []
         self.calls: list[CallRef] = []
         self.columns: list[QualifiedColumn] = []
+        self.stars: list[Star] = []
         self.regions: deque[_Region] = deque()
 
     def read(self) -> Names:
@@ -266,6 +291,7 @@ class _Reader:
                 tuple(
                     Source(names, None if place is None else self.relations[place]) for names, place in block.sources
                 ),
+                block.whole,
             )
             for block in self.blocks
         )
@@ -276,6 +302,7 @@ class _Reader:
             tuple(sorted(self.calls, key=by_start)),
             scopes,
             tuple(self.columns),
+            tuple(self.stars),
             query_at,
         )
 
@@ -462,9 +489,14 @@ class _Reader:
                 i += 2
             elif kind == "arguments" and token.text == "TABLE" and self._names_table_argument(i + 1):
                 i = self._relation(self.inner[i + 1], stop, block, ctes, alias_allowed=False)
+            elif token.text == "*" and self._is_star(i):
+                self._star(i, block, None)
+                i += 1
             elif token.kind in ("word", "quoted"):
                 if in_from and self._ends_from(i, word):
                     in_from = False
+                if in_from and word in _PARTIAL:
+                    block.whole = False
                 i = self._column(i, block)
             else:
                 i += 1
@@ -515,16 +547,37 @@ class _Reader:
         if len(places) > 1 and self.tokens[after].text == "(":
             called = tuple(self._identifier(place) for place in places)
             self.calls.append(CallRef(called, self.tokens[i].start, self.tokens[places[-1]].end))
-        elif star or len(places) > 1:
-            self.columns.append(
-                QualifiedColumn(
-                    tuple(self._identifier(place) for place in places),
-                    tuple((self.tokens[place].start, self.tokens[place].end) for place in places),
-                    block.index,
-                    star,
-                )
+        elif star or len(places) > 1 or (self._identifier(i).lower() in self.noted and self.tokens[after].text != "("):
+            column = QualifiedColumn(
+                tuple(self._identifier(place) for place in places),
+                tuple((self.tokens[place].start, self.tokens[place].end) for place in places),
+                block.index,
+                star,
             )
+            self.columns.append(column)
+            if star:
+                self._star(after + 1, block, column)
         return after + 2 if star else after
+
+    def _is_star(self, i: int) -> bool:
+        """Whether the `*` at `i` stands for columns; it multiplies, or counts, otherwise."""
+        before = self.tokens[i - 1].text if i else ""
+        counts = before == "(" and i > 1 and self.tokens[i - 2].text == "COUNT"
+        return before in ("SELECT", "DISTINCT", "ALL", ",", "(") and not counts
+
+    def _star(self, i: int, block: _Block, column: QualifiedColumn | None) -> None:
+        excepted: list[tuple[str, ...]] = []
+        list_at = None
+        if self.tokens[i + 1].text == "EXCEPT" and i + 2 in self.close and not self._starts_query(i + 3):
+            list_at = self.tokens[i + 2].end
+            place = i + 3
+            while place < self.close[i + 2]:
+                if self._is_identifier(place):
+                    dotted = self._dotted(place)
+                    excepted.append(tuple(self._identifier(part) for part in dotted))
+                    place = dotted[-1]
+                place += 1
+        self.stars.append(Star(self.tokens[i].end, block.index, column, tuple(excepted), list_at))
 
     def _lateral_view_alias(self, i: int, block: _Block) -> None:
         if self._word(i) == "OUTER":

@@ -29,6 +29,7 @@ from .rewriting import rewrite
 from .routines import spark_words, temporary_function
 from .scan import VIRTUAL_COLUMNS, TableScan, dataframe
 from .views import spark_sql
+from .virtual import are_named, tables_asked
 
 if TYPE_CHECKING:
     from .connect import Engine
@@ -148,36 +149,38 @@ class Planner:
         """The text with what is a lake's under names of Spark's."""
         if depth > _MAX_DEPTH:
             raise LakeError("a view or a function uses itself, by way of others; drop or replace one of them")
-        names = find_names(sql)
+        names = find_names(sql, VIRTUAL_COLUMNS)
         ready: dict[Ref, str] = {ref: given[ref.start] for ref in names.relations if ref.start in given}
         found = {ref: f for ref in names.relations if ref not in ready and (f := self._find(ref, context))}
         asked = predicates_of(sql, lambda ref: _columns(found.get(ref)), names) if found else {}
-        virtual = _asks_for_virtual(sql)
+        full: dict[RelationRef, tuple[str, ...]] = {
+            ref: (f.lake.name, f.schema, f.relation.name) for ref, f in found.items()
+        }
+        full |= {ref: _full_name(ref, context) for ref in names.relations if ref in ready}
+        columns = {ref: own for ref, f in found.items() if (own := _columns(f)) is not None}
+        virtual = tables_asked(names, columns, full)
         exists = _EXISTS.search(sql) is not None
         views: dict[Ref, str] = {}
         for ref, target in found.items():
             context.saw(target)
             changed = changing if changing and changing.start == ref.start else None
-            rows = self._rows(target, asked.get(ref), virtual, exists, context, depth, changed)
+            rows = self._rows(target, asked.get(ref), ref in virtual, exists, context, depth, changed)
             views[ref] = self._register(rows, made)
-        full: dict[RelationRef, tuple[str, ...]] = {
-            ref: (f.lake.name, f.schema, f.relation.name) for ref, f in found.items()
-        }
-        full |= {ref: _full_name(ref, context) for ref in names.relations if ref in ready}
         for ref in names.relations:
             told = None if ref in found or ref in ready else information_schema.find(ref.parts, context)
             if told is not None:
                 full[ref], rows = told
                 views[ref] = self._register(self.local(rows), made)
         for function in names.functions:
-            table = self._table_function(function, context, virtual)
+            table = self._table_function(function, context, are_named(names))
             if table is not None:
                 views[function] = self._register(undivided(table) if exists else table, made)
         for call in names.calls:
             kept = context.find_macro(call.parts)
             if kept is not None:
                 views[call] = self._call(*kept, call, context, depth, made)
-        return rewrite(sql, names, {**views, **ready}, full) if views or ready else sql
+        hidden = dict.fromkeys(virtual, VIRTUAL_COLUMNS)
+        return rewrite(sql, names, {**views, **ready}, full, hidden) if views or ready else sql
 
     def _register(self, rows: DataFrame, made: _Made) -> str:
         made.views.append(self.register(rows))
@@ -251,10 +254,8 @@ class Planner:
             predicate=predicate,
             time_zone=self.time_zone,
         )
-        has_columns_of_that_name = any(c.name.lower() in VIRTUAL_COLUMNS for c in found.relation.columns)
         if changing is not None:
             changing.scan = scan
-        virtual = virtual and not has_columns_of_that_name
         return dataframe(self.spark, found.lake.storage, scan, virtual, places=changing is not None, exists=exists)
 
     @property
@@ -330,8 +331,3 @@ def _columns(found: Found | None) -> Sequence[str] | None:
     if found is None or isinstance(found.relation, View):
         return None
     return [c.name for c in found.relation.columns]
-
-
-def _asks_for_virtual(sql: str) -> bool:
-    lowered = sql.lower()
-    return any(name in lowered for name in VIRTUAL_COLUMNS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from .names import FunctionRef, Names, QualifiedColumn, Ref, RelationRef, Scope
@@ -15,6 +15,7 @@ def rewrite(
     names: Names,
     replacements: Mapping[RelationRef, str] | Mapping[FunctionRef, str] | Mapping[Ref, str],
     full_names: Mapping[RelationRef, tuple[str, ...]] | None = None,
+    hidden: Mapping[RelationRef, Sequence[str]] | None = None,
 ) -> str:
     """`sql` with views in place of the refs in `replacements`, and columns still finding their tables.
 
@@ -24,12 +25,12 @@ def rewrite(
 
     `full_names` gives what a relation is called in full: with `("lake", "main", "orders")` for a
     relation written `orders`, `lake.main.orders.id` is its column too. Without it, a relation's full
-    name is the name as written.
+    name is the name as written. `hidden` are columns, of relations in `replacements`, that no `*` stands for.
     """
     views: dict[Ref, str] = {}
     for ref, view in replacements.items():
         views[ref] = view
-    sources = _Sources(names.scopes, full_names or {})
+    sources = Sources(names.scopes, full_names or {})
     uses = [
         (column, count, relation)
         for column in names.columns
@@ -53,6 +54,7 @@ def rewrite(
         if count > 1 or aliases[relation].lower() != column.parts[0].lower():
             start, end = column.spans[0][0], column.spans[count - 1][1]
             edits.append((start, end, quote(aliases[relation])))
+    edits += _star_edits(names, hidden or {}, aliases, sources)
 
     pieces, done = [], 0
     for start, end, text in sorted(edits, key=lambda edit: edit[:2]):
@@ -63,7 +65,27 @@ def rewrite(
     return "".join([*pieces, sql[done:]])
 
 
-class _Sources:
+def _star_edits(
+    names: Names, hidden: Mapping[RelationRef, Sequence[str]], aliases: Mapping[RelationRef, str], sources: Sources
+) -> Iterator[tuple[int, int, str]]:
+    for star in names.stars if hidden else ():
+        scope = names.scopes[star.scope]
+        covered = [source.relation for source in scope.sources] if scope.whole else []
+        if star.column is not None:
+            count, relation = sources.relation_of(star.column)
+            covered = [relation] if count == len(star.column.parts) else []
+        left_out = []
+        for relation in (r for r in covered if r is not None):
+            label = relation.alias or aliases.get(relation, "")
+            excepted = {name[-1] for name in map(lowered, star.excepted) if name[-2:-1] in ((), (label.lower(),))}
+            left_out += [f"{quote(label)}.{quote(n)}" for n in hidden.get(relation, ()) if n not in excepted]
+        if left_out and star.list_at is None:
+            yield star.end, star.end, f" except ({', '.join(left_out)})"
+        elif left_out and star.list_at is not None:
+            yield star.list_at, star.list_at, f"{', '.join(left_out)}, "
+
+
+class Sources:
     """The sources of each scope by the last part of their names, so that wide joins stay cheap."""
 
     def __init__(self, scopes: tuple[Scope, ...], full_names: Mapping[RelationRef, tuple[str, ...]]) -> None:
@@ -75,12 +97,12 @@ class _Sources:
                 names, relation = source.names, source.relation
                 if relation is not None and relation.alias is None:
                     names = full_names.get(relation, names)
-                sources.setdefault(names[-1].lower(), []).append((_lower(names), relation))
+                sources.setdefault(names[-1].lower(), []).append((lowered(names), relation))
             self.by_last_part.append(sources)
 
     def called(self, scope: int, qualifier: tuple[str, ...]) -> list[RelationRef | None]:
         """What the qualifier means in a scope alone; None stands for what is no relation."""
-        wanted = _lower(qualifier)
+        wanted = lowered(qualifier)
         named = self.by_last_part[scope].get(wanted[-1], [])
         return [relation for names, relation in named if names[-len(wanted) :] == wanted]
 
@@ -110,7 +132,7 @@ class _Sources:
         return False
 
 
-def _lower(parts: tuple[str, ...]) -> tuple[str, ...]:
+def lowered(parts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part.lower() for part in parts)
 
 
@@ -118,7 +140,7 @@ def _aliases(
     names: Names,
     views: Mapping[Ref, str],
     uses: list[tuple[QualifiedColumn, int, RelationRef]],
-    sources: _Sources,
+    sources: Sources,
 ) -> dict[RelationRef, str]:
     """What each replaced relation without an alias is called from now on."""
     aliases = {
