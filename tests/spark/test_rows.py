@@ -133,6 +133,30 @@ def test_a_common_table_helps_to_choose_the_rows(lake: LakeSession) -> None:
     assert content(lake) == [(1,), (3,)]
 
 
+def test_a_condition_is_not_asked_of_deleted_rows_where_it_could_fail(lake: LakeSession, way: str) -> None:
+    run(
+        lake,
+        "create table t as select * from values (1, 0, 'x'), (2, 5, '7'), (3, 10, '8'), (4, 20, '9') as s(id, n, name)",
+        "delete from t where id = 1",
+    )
+    assert rows(lake, "select id from t where 100 / n = 20 and id < 3") == [(2,)]
+    assert rows(lake, "select id from t where name > 7 and n between 1 and 10 and id in (3, 4)") == [(3,)]
+    run(lake, "delete from t where 100 / n = 20", "delete from t where name = 8")
+    assert content(lake) == [(4, 20, "9")]
+
+
+def test_rows_are_deleted_once(lake: LakeSession, way: str) -> None:
+    run(lake, "create table t as select id, id % 10 as n from range(0, 1000, 1, 2)")
+    assert lake.execute("delete from t where n = 3").rows_affected == 100
+    assert lake.execute("delete from t where n % 2 = 1 and id >= 500").rows_affected == 200
+    before = snapshots(lake)
+    assert lake.execute("delete from t where n = 3").rows_affected == 0
+    assert snapshots(lake) == before
+    assert lake.execute("delete from t where id >= 500").rows_affected == 250
+    assert content(lake) == sorted(((i, i % 10) for i in range(500) if i % 10 != 3), key=repr)
+    assert sum(1 for _ in files(lake)) == 1
+
+
 @pytest.mark.parametrize("blocks", [2**20, 20, 0])
 def test_files_of_equal_sizes_keep_their_deletes_apart(
     lake: LakeSession, monkeypatch: pytest.MonkeyPatch, blocks: int

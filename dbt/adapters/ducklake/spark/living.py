@@ -48,6 +48,12 @@ def living(
     return deleted.joined(rows, plain) if left is None else left
 
 
+def few_deleted(files: Sequence[DataFile], positions: int) -> bool:
+    """Whether so little is deleted of files that the driver reads it."""
+    said = [file for f in files for file in f.delete_files]
+    return len(said) <= FEW_FILES and sum(file.delete_count for file in said) <= positions
+
+
 @dataclass(frozen=True)
 class _Numbers:
     """A small number for each file: a few bits of a larger one that Spark has of it."""
@@ -79,9 +85,7 @@ class _Deleted:
     files: Sequence[DataFile]
 
     def _few(self, positions: int) -> bool:
-        """Whether it is so little that the driver reads it."""
-        said = [file for f in self.files for file in f.delete_files]
-        return len(said) <= FEW_FILES and sum(file.delete_count for file in said) <= positions
+        return few_deleted(self.files, positions)
 
     @cached_property
     def _numbers(self) -> tuple[_Numbers, Column] | None:
@@ -143,7 +147,9 @@ class _Deleted:
         known = self._kept("joined", starts, lambda: self._masks(starts)) if self._few(FEW_JOINED) else None
         masks = self._masks_by_spark(starts) if known is None else known
         masked = keyed.join(F.broadcast(masks), F.col(_BLOCK) == F.col(_KEY), "left")
-        left = masked.where(f"{_MASK} is null or getbit({_MASK}, cast({_ROW} & 63 as int)) = 0")
+        # What is not deterministic is a barrier: other conditions, which may fail on deleted rows, stay behind it.
+        lives = f"({_MASK} is null or getbit({_MASK}, cast({_ROW} & 63 as int)) = 0)"
+        left = masked.where(f"{lives} and monotonically_increasing_id() >= 0")
         return left.select(*(F.col(quoted(c)) for c in columns)) if plain else left.drop(_BLOCK, _ROW, _KEY, _MASK)
 
     def _apart(self) -> tuple[Column, dict[int, int]]:

@@ -24,7 +24,8 @@ from ..lake.deletes import (
 from ..lake.files import DataFile
 from ..lake.paths import new_delete_file_name, new_uuid7
 from ..lake.snapshot import Table
-from .reading import WORKERS, few, local_rows, place_keys, read_parquet
+from .living import deleted_positions
+from .reading import WORKERS, Storage, few, local_rows, place_keys, read_parquet
 from .scan import FILE, OWN_ROW_ID, POSITION, TableScan, dataframe, file_keys
 from .scope import Scope
 from .write import remove_folder, written_files
@@ -55,8 +56,7 @@ class Places:
     @classmethod
     def of(cls, rows: DataFrame, scan: TableScan, *, computed: bool = True, acted: str | None = None) -> Places:
         """The places of rows of a scan; with `acted`, of those that have a value in this column."""
-        count = sum(f.record_count for f in scan.files) + (len(scan.inlined) if scan.inlined else 0)
-        at_once = count <= DRIVER_ROWS
+        at_once = fit_driver(scan)
         named = rows if at_once or computed else rows.localCheckpoint()
         meant = named if acted is None else named.where(F.col(acted).isNotNull())
         if not at_once and named.count() > DRIVER_POSITIONS:
@@ -64,6 +64,18 @@ class Places:
         every, known = _known(named, scan, acted)
         repeats = any(pc.any(pc.equal(p[1:], p[:-1])).as_py() for p in every.values() if len(p) > 1)
         return cls(named, meant, known, repeats)
+
+    @classmethod
+    def of_living(cls, rows: DataFrame, scan: TableScan, storage: Storage) -> Places:
+        """The places of rows of a scan that fits the driver, of which some are deleted already."""
+        deleted = {key: file for key, file in file_keys(scan.files).items() if file.has_deletes}
+        # They are read while Spark looks for the rows.
+        positions = WORKERS.map(lambda file: deleted_positions(storage, file, scan.at), deleted.values())
+        known, _ = _known(rows, scan, None)
+        for key, before in zip(deleted, positions, strict=True):
+            if key in known:
+                known[key] = known[key].filter(pc.invert(pc.is_in(known[key], value_set=before)))
+        return cls(rows, rows, {key: found for key, found in known.items() if len(found)}, repeats=False)
 
     def per_file(self) -> dict[str | None, int]:
         """How many there are in each file; those of inlined rows are in none."""
@@ -100,6 +112,12 @@ class Places:
 
     def __bool__(self) -> bool:
         return self.known is None or bool(self.known)
+
+
+def fit_driver(scan: TableScan) -> bool:
+    """Whether the places of all rows of a scan may come to the driver."""
+    inlined = len(scan.inlined) if scan.inlined else 0
+    return sum(f.record_count for f in scan.files) + inlined <= DRIVER_ROWS
 
 
 _Known = dict[str | None, pa.Array]

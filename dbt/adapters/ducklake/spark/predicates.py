@@ -296,9 +296,9 @@ def _predicates(condition: exp.Expression, scope: _Scope) -> dict[RelationRef, P
     operator = _OPERATORS.get(type(node))
     if operator is not None:
         left, right = node.args["this"], node.args["expression"]
-        value, side = _value(right), left
+        value, side = literal_value(right), left
         if value is None:
-            value, side, operator = _value(left), right, _TURNED[operator]
+            value, side, operator = literal_value(left), right, _TURNED[operator]
         owned = scope.column(side)
         return {owned[0]: Comparison(owned[1], operator, value)} if owned and value is not None else {}
     negated = isinstance(node, exp.Not)
@@ -319,18 +319,18 @@ def _asked_of(node: exp.Expression, path: Path) -> Predicate:
     if isinstance(node, exp.In) and not any(node.args.get(key) for key in ("query", "unnest", "field")):
         # IN is never true because of a null in its list
         listed = [item for item in node.expressions if not isinstance(_bare(item), exp.Null)]
-        values = tuple(value for item in listed if (value := _value(item)) is not None)
+        values = tuple(value for item in listed if (value := literal_value(item)) is not None)
         if values and len(values) == len(listed) and _of_one_kind(values):
             return In(path, values)
     elif isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        low, high = _value(node.args["low"]), _value(node.args["high"])
+        low, high = literal_value(node.args["low"]), literal_value(node.args["high"])
         bounds: list[Predicate] = [Comparison(path, ">=", low)] if low is not None else []
         bounds += [Comparison(path, "<=", high)] if high is not None else []
         return _all(bounds) if bounds else Unknown()
     elif isinstance(node, exp.StartsWith):
-        return _starts_with(path, _value(node.expression))
+        return _starts_with(path, literal_value(node.expression))
     elif type(node) is exp.Like and not node.args.get("negate"):
-        pattern = _value(node.expression)
+        pattern = literal_value(node.expression)
         if isinstance(pattern, str):
             prefix = re.split("[%_]", pattern, maxsplit=1)[0]
             return Comparison(path, "=", pattern) if prefix == pattern else _starts_with(path, prefix)
@@ -370,11 +370,11 @@ _TIMESTAMP = re.compile(
 )
 
 
-def _value(expression: exp.Expression) -> Value | None:
+def literal_value(expression: exp.Expression) -> Value | None:
     """The value of a literal, as Spark reads it; None for anything else, and for a null."""
     node = _bare(expression)
     if isinstance(node, exp.Neg):
-        value = _value(node.this)
+        value = literal_value(node.this)
         is_number = isinstance(value, int | float | decimal.Decimal) and not isinstance(value, bool)
         return -cast(int, value) if is_number else None
     if isinstance(node, exp.Boolean):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -64,6 +64,8 @@ class Changing:
     """Where its name begins in the text."""
     asked: Predicate | None = None
     """What is known of the rows that matter, beside what the query says."""
+    deleted_too: Callable[[TableScan], bool] = lambda scan: False
+    """Whether the query may see rows that are deleted already."""
     scan: TableScan | None = None
     """What is read of it; set when the query is planned."""
     read: Predicate | None = None
@@ -243,6 +245,7 @@ class Planner:
         if isinstance(found.relation, View):
             rows = self._view(found, found.relation, context, depth)
             return undivided(rows) if exists else rows
+        says = predicate
         if changing is not None:
             asked = [p for p in (predicate, changing.asked) if p is not None]
             changing.read = predicate = And(tuple(asked)) if asked else None
@@ -256,7 +259,16 @@ class Planner:
         )
         if changing is not None:
             changing.scan = scan
-        return dataframe(self.spark, found.lake.storage, scan, virtual, places=changing is not None, exists=exists)
+        return dataframe(
+            self.spark,
+            found.lake.storage,
+            scan,
+            virtual,
+            places=changing is not None,
+            exists=exists,
+            says=says,
+            deleted_too=changing is not None and changing.deleted_too(scan),
+        )
 
     @property
     def time_zone(self) -> str:

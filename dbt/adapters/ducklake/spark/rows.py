@@ -22,7 +22,9 @@ from ..lake.snapshot import Table
 from ..lake.types import Column, find_path
 from . import statements as st
 from .defaults import default_sql
-from .masks import Places, take_away
+from .harmless import is_harmless
+from .living import FEW_POSITIONS, few_deleted
+from .masks import Places, fit_driver, take_away
 from .queries import Changing
 from .reading import few
 from .scan import FILE, OWN_ROW_ID, POSITION, TableScan, file_keys
@@ -39,8 +41,19 @@ def delete(scope: Scope, statement: st.Delete) -> int:
         scan = scope.lake.scan(target.table, scope.transaction.base, scope.state, transaction=scope.transaction)
         scope.transaction.truncate(target.table)
         return sum(f.live_rows for f in scan.files) + len(scan.inlined or ())
+    if is_harmless(statement.condition, target.table.columns, statement.alias or target.table.name):
+        target.changing.deleted_too = _may_be_deleted
     rows = target.select([FILE, POSITION], f"where {statement.condition}")
-    return take_away(scope, target.table, target.scan, Places.of(rows, target.scan, computed=False))
+    if target.changing.deleted_too(target.scan):
+        places = Places.of_living(rows, target.scan, scope.lake.storage)
+    else:
+        places = Places.of(rows, target.scan, computed=False)
+    return take_away(scope, target.table, target.scan, places)
+
+
+def _may_be_deleted(scan: TableScan) -> bool:
+    """Whether the driver, sooner than Spark, leaves out rows that are deleted already."""
+    return fit_driver(scan) and few_deleted(scan.files, FEW_POSITIONS)
 
 
 def update(scope: Scope, statement: st.Update) -> int:

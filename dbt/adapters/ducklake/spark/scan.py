@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -17,9 +17,11 @@ from ..lake.errors import LakeError, UnsupportedError
 from ..lake.files import DataFile, NameMap, NameMapEntry
 from ..lake.inlined import InlinedRows
 from ..lake.partitions import HIVE_NULL, hive_folder
+from ..lake.predicates import Predicate
 from ..lake.snapshot import Table
 from ..lake.stats import physical_types
 from ..lake.types import Column
+from .harmless import harmless_part
 from .living import living
 from .reading import WORKERS, Storage, base_name, decoded, few, file_name, local_rows, no_rows, read_parquet, undivided
 from .types import (
@@ -70,12 +72,18 @@ def dataframe(
     virtual: bool = False,
     places: bool = False,
     exists: bool = False,
+    says: Predicate | None = None,
+    deleted_too: bool = False,
 ) -> DataFrame:
     """The rows of a table; with the columns `rowid` and `snapshot_id`, and with each row's place, where asked for.
 
-    `exists` is whether the query says EXISTS: see `undivided`.
+    `exists` is whether the query says EXISTS: see `undivided`. Rows for which what the query `says` does not hold
+    may be missing. With `deleted_too` rows of files are there
+    that are deleted.
     """
-    reader = _Reader(spark, storage, scan, virtual, places)
+    if deleted_too:
+        scan = replace(scan, files=[replace(f, delete_files=(), inlined_deletes=()) for f in scan.files])
+    reader = _Reader(spark, storage, scan, virtual, places, says)
     parts = reader.parts()
     rows = reduce(DataFrame.union, parts)
     return undivided(rows) if exists and len(parts) > 1 else rows
@@ -88,13 +96,22 @@ def file_keys(files: Sequence[DataFile]) -> dict[str, DataFile]:
 
 
 class _Reader:
-    def __init__(self, spark: SparkSession, storage: Storage, scan: TableScan, virtual: bool, places: bool) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        storage: Storage,
+        scan: TableScan,
+        virtual: bool,
+        places: bool,
+        says: Predicate | None,
+    ) -> None:
         self.spark = spark
         self.places = places
         self.storage = storage
         self.scan = scan
         self.columns = scan.table.columns
         self.virtual = virtual
+        self.says = says
 
     def parts(self) -> list[DataFrame]:
         """The rows, in as many parts as they must be read in."""
@@ -166,6 +183,9 @@ class _Reader:
         if group.partial:
             rows = rows.where(F.col(INTERNAL_SNAPSHOT_ID.name) <= self.scan.at)
         if group.has_deletes:
+            as_they_are = [] if name_map else [c for c in self.columns if not needs_conversion(c, physical)]
+            first = harmless_part(self.says, as_they_are)
+            rows = rows if first is None else rows.where(first)
             rows = living(self.spark, self.storage, self.scan.at, files, rows, plain=not (self.virtual or self.places))
         if name_map is not None and any(c.id in _partition_ids(name_map) for c in self.columns):
             rows = self._with_partition_values(rows, name_map)
