@@ -40,6 +40,9 @@ _COMPARISONS: Mapping[Operator, Callable[[Any, Any], Any]] = {
 _EXACT = 18
 """Decimals of so many digits are compared with any number without becoming too long."""
 
+_MOST = 100
+"""More values, each a call of Spark's, take longer than they save."""
+
 
 def harmless_part(predicate: Predicate | None, columns: Sequence[Column]) -> SparkColumn | None:
     """What a predicate asks that may be asked of any row of these columns, as Spark's; None if it is nothing."""
@@ -48,7 +51,7 @@ def harmless_part(predicate: Predicate | None, columns: Sequence[Column]) -> Spa
     def part(asked: Predicate) -> SparkColumn | None:
         if isinstance(asked, And | Or):
             parts = [found for each in asked.parts if (found := part(each)) is not None]
-            if not parts or (isinstance(asked, Or) and len(parts) < len(asked.parts)):
+            if not parts or len(parts) > _MOST or (isinstance(asked, Or) and len(parts) < len(asked.parts)):
                 return None
             joined = operator.and_ if isinstance(asked, And) else operator.or_
             return reduce(joined, parts)
@@ -63,7 +66,7 @@ def harmless_part(predicate: Predicate | None, columns: Sequence[Column]) -> Spa
                 return value.isNotNull()
             case Comparison() if kind and kind == _kind_of_literal(asked.value):
                 return cast(SparkColumn, _COMPARISONS[asked.operator](value, F.lit(asked.value)))
-            case In() if kind and all(kind == _kind_of_literal(v) for v in asked.values):
+            case In() if kind and len(asked.values) <= _MOST and all(kind == _kind_of_literal(v) for v in asked.values):
                 return value.isin(*asked.values)
         return None
 

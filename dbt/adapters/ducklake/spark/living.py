@@ -147,9 +147,9 @@ class _Deleted:
         known = self._kept("joined", starts, lambda: self._masks(starts)) if self._few(FEW_JOINED) else None
         masks = self._masks_by_spark(starts) if known is None else known
         masked = keyed.join(F.broadcast(masks), F.col(_BLOCK) == F.col(_KEY), "left")
-        # What is not deterministic is a barrier: other conditions, which may fail on deleted rows, stay behind it.
-        lives = f"({_MASK} is null or getbit({_MASK}, cast({_ROW} & 63 as int)) = 0)"
-        left = masked.where(f"{lives} and monotonically_increasing_id() >= 0")
+        lives = F.expr(f"{_MASK} is null or getbit({_MASK}, cast({_ROW} & 63 as int)) = 0")
+        # Spark asks conditions before it joins, where they could fail on a deleted row. That has no values here.
+        left = masked.where(lives).withColumns({c: F.when(lives, F.col(quoted(c))) for c in columns})
         return left.select(*(F.col(quoted(c)) for c in columns)) if plain else left.drop(_BLOCK, _ROW, _KEY, _MASK)
 
     def _apart(self) -> tuple[Column, dict[int, int]]:
