@@ -11,6 +11,7 @@ from ..lakes import columns
 COLUMNS = columns(
     id="int64",
     n="uint8",
+    huge="int128",
     x="float64",
     price="decimal(12,2)",
     long="decimal(38,2)",
@@ -53,6 +54,7 @@ def test_columns_can_be_compared_with_what_is_of_their_kind(condition: str) -> N
         "id / n > 1",
         "id % n = 1",
         "id % 0 = 1",
+        "huge % 2 = 1",
         "x % 2 = 1",
         "id + 1 = 2",
         "-id = 2",

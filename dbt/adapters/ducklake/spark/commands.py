@@ -198,14 +198,17 @@ def _wanted(names: list[str], table: Table, statement: st.Insert) -> list[str]:
         return names
     if statement.columns is not None:
         return list(statement.columns)
-    static = {p.column.lower() for p in statement.partition if p.expression is not None}
-    return [c.name for c in table.columns if c.name.lower() not in static]
+    return [c.name for c in table.columns if c.name.lower() not in _static(statement)]
+
+
+def _static(statement: st.Insert) -> dict[str, str]:
+    """The values that PARTITION gives, by columns in lower case."""
+    return {p.column.lower(): p.expression for p in statement.partition if p.expression is not None}
 
 
 def _shaped(rows: DataFrame, table: Table, statement: st.Insert) -> DataFrame:
     """The rows of a query as the columns of a table: by position, or by name; defaults for the rest."""
-    static = {p.column.lower(): p.expression for p in statement.partition if p.expression is not None}
-    names = rows.columns
+    static, names = _static(statement), rows.columns
     wanted = _wanted(names, table, statement)
     if len(wanted) != len(names):
         given = ", ".join(names)

@@ -10,7 +10,7 @@ from ..lake import evolution as evolve
 from ..lake.snapshot import Table
 from ..lake.types import Column, find_path
 from .scope import Scope
-from .tokens import Name
+from .tokens import Name, lowered
 from .types import lake_column, query_type
 
 
@@ -26,10 +26,6 @@ def same_fields(source: Sequence[s.StructField], given: Iterable[tuple[Name, Nam
     struct = s.StructType([*source])
     found = (_along(struct, value, column) for column, value in given)
     return [field for field in found if field is not None]
-
-
-def lowered(name: Name) -> Name:
-    return tuple(part.lower() for part in name)
 
 
 def _along(struct: s.StructType, path: Name, wanted: Name) -> s.StructField | None:

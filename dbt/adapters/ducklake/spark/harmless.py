@@ -127,7 +127,8 @@ class _Condition:
         if isinstance(node, exp.Mod):
             by = literal_value(node.expression)
             of = self._column(node.this.unnest())
-            return "number" if type(by) is int and by != 0 and of is not None and of.type in INTEGER_BITS else None
+            whole = of is not None and of.type in INTEGER_BITS and _kind_of_column(of) == "number"
+            return "number" if whole and type(by) is int and by != 0 else None
         return _kind_of_literal(literal_value(node))
 
     def _column(self, node: exp.Expression) -> Column | None:

@@ -72,7 +72,8 @@ class _Numbers:
         return None
 
     def in_row(self, larger: Column) -> Column:
-        return F.shiftright(larger, self.shift).bitwiseAND((1 << self.bits) - 1)
+        """The number of a row's file, of the larger one that Spark has of it."""
+        return F.shiftright(larger, self.shift).bitwiseAND((1 << self.bits) - 1) if self.bits else F.lit(0)
 
 
 @dataclass(frozen=True)

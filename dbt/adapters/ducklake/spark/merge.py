@@ -15,14 +15,14 @@ from ..lake.predicates import Predicate, Read
 from ..lake.types import Column, find_path
 from . import statements as st
 from .defaults import default_sql
-from .growth import lowered, same_fields, take_up
+from .growth import same_fields, take_up
 from .keys import asked_of_target, fits_broadcast, keys_of
 from .masks import Places, take_away
 from .names import RelationRef, find_names
 from .rows import PLACE, Assigned, Target, old_name, or_default, stored
 from .scan import FILE, POSITION
 from .scope import Scope
-from .tokens import whole_name
+from .tokens import lowered, whole_name
 from .types import quoted, string_literal
 
 _CLAUSE = "_lake_clause"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from .names import FunctionRef, Names, QualifiedColumn, Ref, RelationRef, Scope
-from .tokens import quote
+from .tokens import lowered, quote
 
 
 def rewrite(
@@ -130,10 +130,6 @@ class Sources:
             if found:
                 return False
         return False
-
-
-def lowered(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part.lower() for part in parts)
 
 
 def _aliases(

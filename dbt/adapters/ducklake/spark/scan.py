@@ -81,6 +81,11 @@ def dataframe(
     may be missing. With `deleted_too` rows of files are there
     that are deleted.
     """
+    if any(by.format != "parquet" for f in scan.files for by in f.delete_files):
+        raise UnsupportedError(
+            f"table {scan.table.name} has deletion vectors (puffin files), which Spark can not read; set the option"
+            " write_deletion_vectors to false in DuckDB and rewrite the files with ducklake_rewrite_data_files"
+        )
     if deleted_too:
         scan = replace(scan, files=[replace(f, delete_files=(), inlined_deletes=()) for f in scan.files])
     reader = _Reader(spark, storage, scan, virtual, places, says)
@@ -95,23 +100,18 @@ def file_keys(files: Sequence[DataFile]) -> dict[str, DataFile]:
     return {base_name(f.path) if names[base_name(f.path)] == 1 else f"#{f.id}": f for f in files}
 
 
+@dataclass(frozen=True)
 class _Reader:
-    def __init__(
-        self,
-        spark: SparkSession,
-        storage: Storage,
-        scan: TableScan,
-        virtual: bool,
-        places: bool,
-        says: Predicate | None,
-    ) -> None:
-        self.spark = spark
-        self.places = places
-        self.storage = storage
-        self.scan = scan
-        self.columns = scan.table.columns
-        self.virtual = virtual
-        self.says = says
+    spark: SparkSession
+    storage: Storage
+    scan: TableScan
+    virtual: bool
+    places: bool
+    says: Predicate | None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.scan.table.columns
 
     def parts(self) -> list[DataFrame]:
         """The rows, in as many parts as they must be read in."""
@@ -160,12 +160,6 @@ class _Reader:
 
     def _files(self, group: _Group, files: list[DataFile]) -> DataFrame:
         physical = dict(group.faces)
-        if any(by.format != "parquet" for f in files for by in f.delete_files):
-            raise UnsupportedError(
-                f"table {self.scan.table.name} has deletion vectors (puffin files), which Spark can not read;"
-                " set the option write_deletion_vectors to false in DuckDB and rewrite the files with"
-                " ducklake_rewrite_data_files"
-            )
         name_map = None if group.mapping_id is None else self.scan.name_maps.get(group.mapping_id)
         if group.mapping_id is not None and name_map is None:
             raise LakeError(

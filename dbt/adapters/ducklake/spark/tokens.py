@@ -127,6 +127,11 @@ def quote(part: str) -> str:
     return "`" + part.replace("`", "``") + "`"
 
 
+def lowered(name: Name) -> Name:
+    """A name as it is compared: case makes no difference."""
+    return tuple(part.lower() for part in name)
+
+
 def quote_name(name: Name) -> str:
     """A name as Spark takes it, every part in backquotes."""
     return ".".join(quote(part) for part in name)
