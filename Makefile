@@ -38,7 +38,7 @@ bench: $(STAMP) java
 
 .PHONY: java
 java: $(STAMP)
-	@$(BIN)/python -c 'import sys; from dbt.adapters.ducklake.spark.java import main; sys.exit(main())'
+	@$(BIN)/python -c 'import sys; from dbt.adapters.ducklake.spark.engine.java import main; sys.exit(main())'
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-from dbt.adapters.ducklake.spark.connect import LISTING_SETTINGS, SESSION_SETTINGS, START_SETTINGS
+from dbt.adapters.ducklake.spark.engine.spark_session import LISTING_SETTINGS, SESSION_SETTINGS, START_SETTINGS
 
 from . import servers
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.ducklake.spark import living, masks
+from dbt.adapters.ducklake.spark.change import position_deletes as masks
+from dbt.adapters.ducklake.spark.read import deletion_masks as living
 
 from .engines import Both
 

@@ -13,7 +13,8 @@ import pytest
 
 from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake.errors import ConflictError
-from dbt.adapters.ducklake.spark import living, masks
+from dbt.adapters.ducklake.spark.change import position_deletes as masks
+from dbt.adapters.ducklake.spark.read import deletion_masks as living
 
 from .engines import CATALOGS, Both, Step, both, by_duckdb, by_spark, each, rows_of
 

@@ -19,7 +19,7 @@ from dbt.adapters.ducklake.lake.predicates import (
     StartsWith,
     Unknown,
 )
-from dbt.adapters.ducklake.spark.harmless import harmless_part
+from dbt.adapters.ducklake.spark.sql.safe_predicates import harmless_part
 
 from ..lakes import columns
 

@@ -20,8 +20,9 @@ from dbt.adapters.ducklake.lake.errors import (
     SchemaChangeError,
 )
 from dbt.adapters.ducklake.lake.transaction import Transaction
-from dbt.adapters.ducklake.spark import living, masks
-from dbt.adapters.ducklake.spark.lakes import Lake
+from dbt.adapters.ducklake.spark.change import position_deletes as masks
+from dbt.adapters.ducklake.spark.read import deletion_masks as living
+from dbt.adapters.ducklake.spark.read.lakes import Lake
 
 from .helpers import rows, run, snapshots, value
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from dbt.adapters.ducklake.commit import NodeCommit, git_commit
+from dbt.adapters.ducklake.history.node_commit import NodeCommit, git_commit
 from dbt.adapters.ducklake.lake.transaction import Volume
 from dbt.adapters.ducklake.spark.session import Input
 

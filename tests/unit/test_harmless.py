@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.ducklake.spark.harmless import is_harmless
+from dbt.adapters.ducklake.spark.sql.safe_predicates import is_harmless
 
 from ..lakes import columns
 

@@ -6,7 +6,7 @@ import pytest
 
 from dbt.adapters.ducklake.lake.snapshot import Table
 from dbt.adapters.ducklake.lake.types import Column
-from dbt.adapters.ducklake.spark.keys import keys_of
+from dbt.adapters.ducklake.spark.change.key_pruning import keys_of
 
 NAMES = ("id", "k", "Name", "day", "extra", "a b")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.ducklake import lineage
+from dbt.adapters.ducklake.history import lineage
 from dbt.adapters.ducklake.lake.changes import CommitInfo
-from dbt.adapters.ducklake.spark.lakes import Lake as NamedLake
+from dbt.adapters.ducklake.spark.read.lakes import Lake as NamedLake
 
 from ..conftest import LakeAddress
 from ..lakes import Lake, columns

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.ducklake.lake.paths import new_file_name
-from dbt.adapters.ducklake.spark.living import _masks_of, _Numbers
-from dbt.adapters.ducklake.spark.reading import name_hash
+from dbt.adapters.ducklake.spark.read.deletion_masks import _masks_of, _Numbers
+from dbt.adapters.ducklake.spark.read.parquet import name_hash
 
 
 @given(st.sets(st.integers(0, 1000) | st.sampled_from([63, 64, 127, 2**40, 2**40 + 63])))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.ducklake.spark.names import (
+from dbt.adapters.ducklake.spark.sql.names import (
     FunctionRef,
     Names,
     Ref,
@@ -17,8 +17,8 @@ from dbt.adapters.ducklake.spark.names import (
     find_names,
     name_parts,
 )
-from dbt.adapters.ducklake.spark.rewriting import rewrite
-from dbt.adapters.ducklake.spark.virtual import tables_asked
+from dbt.adapters.ducklake.spark.sql.rewriting import rewrite
+from dbt.adapters.ducklake.spark.sql.virtual_columns import tables_asked
 
 
 def named(sql: str) -> list[str]:

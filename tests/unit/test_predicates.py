@@ -22,8 +22,8 @@ from dbt.adapters.ducklake.lake.predicates import (
     StartsWith,
     Value,
 )
-from dbt.adapters.ducklake.spark.names import RelationRef, find_names
-from dbt.adapters.ducklake.spark.predicates import predicates_of
+from dbt.adapters.ducklake.spark.sql.names import RelationRef, find_names
+from dbt.adapters.ducklake.spark.sql.pushdown import predicates_of
 
 COLUMNS = {"t": ["a", "b", "S"], "u": ["x", "y", "k"], "w": ["k", "m"]}
 

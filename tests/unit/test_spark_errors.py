@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.ducklake.spark.errors import message_of
+from dbt.adapters.ducklake.spark.engine.errors import message_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.ducklake.lake.types import PRIMITIVES, Column
-from dbt.adapters.ducklake.spark.statements import (
+from dbt.adapters.ducklake.spark.sql.statements import (
     AddColumn,
     Alter,
     Argument,

@@ -12,8 +12,8 @@ from dbt_common.exceptions import CompilationError
 
 from .lake.errors import LakeError
 from .lake.options import parse_option
-from .spark.statements import CreateTable, parse, parse_partition_keys
-from .spark.types import quoted, string_literal
+from .spark.sql.statements import CreateTable, parse, parse_partition_keys
+from .spark.sql.types import quoted, string_literal
 
 _NOT_HERE = {
     "location_root": "a lake's files are where its data_path says",

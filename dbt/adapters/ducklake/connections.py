@@ -35,9 +35,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from .credentials import DucklakeCredentials
 from .lake.changes import CommitInfo
 from .lake.errors import LakeError
-from .spark.errors import message_of
+from .spark.engine.errors import message_of
 from .spark.session import Input, LakeSession, Result, Volume
-from .spark.statements import Commit, Statement, parse, split
+from .spark.sql.statements import Commit, Statement, parse, split
 
 logger = AdapterLogger("DuckLake")
 _view_numbers = count(1)

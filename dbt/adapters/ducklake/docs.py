@@ -15,10 +15,10 @@ from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsIte
 from .lake import tables as t
 from .lake.facts import TableFacts, table_facts
 from .lake.snapshot import LakeState, Table, View
-from .spark.lakes import Lake
-from .spark.show import key_text, sort_text
-from .spark.types import query_type
-from .spark.views import spark_sql, view_columns
+from .spark.commands.show import key_text, sort_text
+from .spark.read.lakes import Lake
+from .spark.sql.types import query_type
+from .spark.sql.views import spark_sql, view_columns
 
 _COLUMNS = (
     "table_database",

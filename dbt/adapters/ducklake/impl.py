@@ -22,18 +22,18 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from . import configs, docs, python_models, seeds
 from .column import DucklakeColumn
-from .commit import NodeCommit, command_of, label
 from .connections import DucklakeConnectionManager, Handle, LakeResponse
-from .history import History
+from .history.methods import History
+from .history.node_commit import NodeCommit, command_of, label
 from .lake.catalog import FORMAT_VERSION
 from .lake.errors import LakeError, NotFoundError, SchemaChangeError
 from .lake.facts import table_facts
 from .lake.snapshot import LakeState, Macro, Schema, Table, View
 from .relation import AS_OF, DucklakeRelation, Moments
-from .spark.definitions import with_new_fields
 from .spark.session import LakeSession, Result
-from .spark.statements import parse_name
-from .spark.types import query_type, quoted, string_literal
+from .spark.sql.definitions import with_new_fields
+from .spark.sql.statements import parse_name
+from .spark.sql.types import query_type, quoted, string_literal
 
 logger = AdapterLogger("DuckLake")
 

@@ -12,7 +12,7 @@ from dbt.adapters.contracts.relation import ComponentName, RelationType
 from dbt.adapters.spark.relation import SparkRelation
 from dbt_common.exceptions import CompilationError
 
-from .spark.types import string_literal
+from .spark.sql.types import string_literal
 
 AS_OF = "ducklake_as_of"
 """The run variable, and the setting of a source, that say as of when sources are read."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from .lake.inlined import arrow_type
 from .lake.types import Column
-from .spark.local import is_simple
+from .spark.write.local_files import is_simple
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -19,19 +19,7 @@ from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from .partitions import Bucket, Identity, PartitionSpec
-from .predicates import (
-    And,
-    Comparison,
-    In,
-    IsNotNull,
-    IsNull,
-    Operator,
-    Or,
-    Predicate,
-    StartsWith,
-    Value,
-    columns_of,
-)
+from .predicates import And, Comparison, In, IsNotNull, IsNull, Operator, Or, Predicate, StartsWith, Value, columns_of
 from .stats import UNBOUNDED, ColumnStats
 from .types import FLOATS, INTEGER_BITS, NESTED, TIMESTAMPS, Column, decimal_parts, find_path
 from .values import DAY, float32, parse

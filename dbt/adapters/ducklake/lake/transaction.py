@@ -15,23 +15,8 @@ from .catalog import Catalog, SnapshotInfo
 from .changes import CommitInfo, Snapshotter, Staged, TableData, intent
 from .databases import first_line
 from .deletes import FileStore, Mask
-from .errors import (
-    AlreadyExistsError,
-    BusyError,
-    LakeError,
-    OptionError,
-    ReadOnlyError,
-    SchemaChangeError,
-)
-from .evolution import (
-    Change,
-    ColumnIds,
-    check_columns,
-    replace_columns,
-    set_partition,
-    set_sort,
-    with_comment,
-)
+from .errors import AlreadyExistsError, BusyError, LakeError, OptionError, ReadOnlyError, SchemaChangeError
+from .evolution import Change, ColumnIds, check_columns, replace_columns, set_partition, set_sort, with_comment
 from .facts import table_facts
 from .files import DataFile, NewDataFile, table_files
 from .options import Key, Options, parse_option

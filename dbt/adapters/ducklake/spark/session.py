@@ -23,15 +23,15 @@ from ..lake.facts import table_facts
 from ..lake.paths import new_uuid7, scheme_of
 from ..lake.snapshot import LakeState, Table, View
 from ..lake.transaction import Committed, Transaction, Volume
-from . import show
-from . import statements as st
-from .commands import COMMANDS
-from .connect import Engine
-from .context import Consumed, Context, Found
-from .lakes import Lake
-from .queries import Planner
-from .scope import Scope
-from .types import quoted
+from .change.command_context import Scope
+from .commands import show
+from .commands.registry import COMMANDS
+from .engine.spark_session import Engine
+from .read.context import Consumed, Context, Found
+from .read.lakes import Lake
+from .read.planner import Planner
+from .sql import statements as st
+from .sql.types import quoted
 
 T = TypeVar("T")
 

@@ -1,0 +1,106 @@
+"""The schema `information_schema` of each lake: what SQL of other databases asks of it, from the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ...lake.snapshot import LakeState, Table, View
+from ..sql.types import default_literal, query_type
+from ..sql.views import spark_sql, view_columns
+
+if TYPE_CHECKING:
+    from .context import Context
+
+NAME = "information_schema"
+
+
+def find(parts: Sequence[str], context: Context) -> tuple[tuple[str, str, str], pa.Table] | None:
+    """The full name and the rows of a relation of an information schema; None for any other name."""
+    if len(parts) not in (2, 3) or parts[-2].lower() != NAME:
+        return None
+    place = context.find(parts)
+    if place is None:
+        return None
+    lake, schema, name = place
+    state = context.transactions(lake.name).state
+    relation = _RELATIONS.get(name.lower())
+    if relation is None or state.find_schema(schema) is not None:
+        return None
+    types, rows = relation
+    table = pa.Table.from_pylist(list(rows(lake.name, state)), schema=pa.schema(list(types.items())))
+    return (lake.name, NAME, name.lower()), table
+
+
+Row = dict[str, Any]
+
+
+def _schemata(lake: str, state: LakeState) -> Iterator[Row]:
+    for schema in state.schemas.values():
+        yield {"catalog_name": lake, "schema_name": schema.name, "comment": schema.comment}
+
+
+def _place(lake: str, state: LakeState, relation: Table | View) -> Row:
+    return {
+        "table_catalog": lake,
+        "table_schema": state.schema_of(relation).name,
+        "table_name": relation.name,
+    }
+
+
+def _tables(lake: str, state: LakeState) -> Iterator[Row]:
+    for kind, relations in (("BASE TABLE", state.tables), ("VIEW", state.views)):
+        for relation in relations.values():
+            yield {**_place(lake, state, relation), "table_type": kind, "comment": relation.comment}
+
+
+def _views(lake: str, state: LakeState) -> Iterator[Row]:
+    for view in state.views.values():
+        yield {**_place(lake, state, view), "view_definition": spark_sql(view, state.qualified(view))}
+
+
+def _columns(lake: str, state: LakeState) -> Iterator[Row]:
+    for table in state.tables.values():
+        for position, column in enumerate(table.columns, start=1):
+            yield {
+                **_place(lake, state, table),
+                "column_name": column.name,
+                "ordinal_position": position,
+                "column_default": default_literal(column) if column.default_value is not None else None,
+                "is_nullable": "YES" if column.nulls_allowed else "NO",
+                "data_type": query_type(column).simpleString(),
+                "comment": column.comment,
+            }
+    for view in state.views.values():
+        for position, noted in enumerate(view_columns(view) or (), start=1):
+            yield {
+                **_place(lake, state, view),
+                "column_name": noted.name,
+                "ordinal_position": position,
+                "is_nullable": "YES",
+                "data_type": noted.type,
+                "comment": noted.comment,
+            }
+
+
+_TEXT = pa.string()
+_PLACE = {"table_catalog": _TEXT, "table_schema": _TEXT, "table_name": _TEXT}
+_RELATIONS: Mapping[str, tuple[Mapping[str, pa.DataType], Callable[[str, LakeState], Iterator[Row]]]] = {
+    "schemata": ({"catalog_name": _TEXT, "schema_name": _TEXT, "comment": _TEXT}, _schemata),
+    "tables": ({**_PLACE, "table_type": _TEXT, "comment": _TEXT}, _tables),
+    "views": ({**_PLACE, "view_definition": _TEXT}, _views),
+    "columns": (
+        {
+            **_PLACE,
+            "column_name": _TEXT,
+            "ordinal_position": pa.int32(),
+            "column_default": _TEXT,
+            "is_nullable": _TEXT,
+            "data_type": _TEXT,
+            "comment": _TEXT,
+        },
+        _columns,
+    ),
+}
