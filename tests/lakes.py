@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from dbt.adapters.ducklake.lake import tables as t
 from dbt.adapters.ducklake.lake.catalog import Catalog, Retry
-from dbt.adapters.ducklake.lake.changes import CommitInfo
+from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
 from dbt.adapters.ducklake.lake.files import NewDataFile
 from dbt.adapters.ducklake.lake.inlined import arrow_type
 from dbt.adapters.ducklake.lake.paths import new_file_name

@@ -12,7 +12,7 @@ import duckdb
 import sqlalchemy as sa
 
 from dbt.adapters.ducklake.lake.catalog import Catalog
-from dbt.adapters.ducklake.lake.changes import CommitInfo
+from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
 from dbt.adapters.ducklake.lake.files import NewDataFile
 from dbt.adapters.ducklake.lake.snapshot import Snapshots
 from dbt.adapters.ducklake.lake.stats import ColumnStats

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.connections import DucklakeConnectionManager, Handle
-from dbt.adapters.ducklake.lake.changes import CommitInfo
+from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from dbt.tests.util import rm_file, run_dbt, run_dbt_and_capture, write_file
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.ducklake.lake.databases import Database
+from dbt.adapters.ducklake.lake.databases.base import Database
 
 from .. import reference
 

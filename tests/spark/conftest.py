@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
+from dbt.adapters.ducklake.spark.change import position_deletes as masks
+from dbt.adapters.ducklake.spark.read import deletion_masks as living
 
 from ..conftest import LakeAddress
 
@@ -20,6 +22,21 @@ def lake(spark: SparkSession, new_lake: Callable[[str], LakeAddress]) -> Iterato
     session = LakeSession(address.catalog, data_path=address.data_path, spark=spark, author="tester")
     yield session
     session.close()
+
+
+WAYS = ("in the catalog", "by the driver", "by Spark")
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, lake: LakeSession, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How the positions of deleted rows are kept: each test with it runs in all three ways, usually in one of them."""
+    if request.param != "in the catalog":
+        lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
+    if request.param == "by Spark":
+        for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
+            monkeypatch.setattr(masks, name, 0)
+        monkeypatch.setattr(living, "FEW_FILES", 0)
+    return str(request.param)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .spark.session import LakeSession, Result
+from .spark.results import Result
+from .spark.session import LakeSession
 
-__all__ = ["LakeSession", "Plugin", "Result"]
+__all__ = ["LakeSession", "Plugin", "Result"]  # noqa: F822 - Plugin comes from __getattr__
 
 
 def _macros() -> str:

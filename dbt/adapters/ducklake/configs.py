@@ -12,7 +12,9 @@ from dbt_common.exceptions import CompilationError
 
 from .lake.errors import LakeError
 from .lake.options import parse_option
-from .spark.sql.statements import CreateTable, parse, parse_partition_keys
+from .spark.sql.ddl import CreateTable
+from .spark.sql.definitions import parse_partition_keys
+from .spark.sql.statements import parse
 from .spark.sql.types import quoted, string_literal
 
 _NOT_HERE = {

@@ -33,10 +33,12 @@ from pyspark.sql import DataFrame
 from sqlalchemy.exc import SQLAlchemyError
 
 from .credentials import DucklakeCredentials
-from .lake.changes import CommitInfo
+from .lake.commit.staged import CommitInfo
 from .lake.errors import LakeError
+from .lake.transaction import Volume
 from .spark.engine.errors import message_of
-from .spark.session import Input, LakeSession, Result, Volume
+from .spark.results import Input, Result
+from .spark.session import LakeSession
 from .spark.sql.statements import Commit, Statement, parse, split
 
 logger = AdapterLogger("DuckLake")

@@ -10,7 +10,7 @@ from dbt.adapters.contracts.connection import Credentials
 from dbt_common.exceptions import DbtRuntimeError
 
 from .lake.catalog import Retry
-from .lake.databases import parse_catalog
+from .lake.databases.connection_string import parse_catalog
 from .lake.errors import LakeError
 from .spark.session import LakeSession
 

@@ -30,7 +30,8 @@ from .lake.errors import LakeError, NotFoundError, SchemaChangeError
 from .lake.facts import table_facts
 from .lake.snapshot import LakeState, Macro, Schema, Table, View
 from .relation import AS_OF, DucklakeRelation, Moments
-from .spark.session import LakeSession, Result
+from .spark.results import Result
+from .spark.session import LakeSession
 from .spark.sql.definitions import with_new_fields
 from .spark.sql.statements import parse_name
 from .spark.sql.types import query_type, quoted, string_literal

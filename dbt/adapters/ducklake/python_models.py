@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
 
-from .spark.read.scan import local_rows
+from .spark.read.local_rows import local_rows
 from .spark.session import LakeSession
 
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from ..lake import tables as t
 from ..lake.conflicts import parse_changes
 from ..spark.read.lakes import Lake
-from ..spark.sql.statements import quote_name
+from ..spark.sql.tokens import quote_name
 
 FORMAT = 1
 MOST = 10_000

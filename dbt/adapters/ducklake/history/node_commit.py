@@ -11,9 +11,9 @@ from typing import Any
 
 from dbt_common.invocation import get_invocation_id
 
-from ..lake.changes import CommitInfo
+from ..lake.commit.staged import CommitInfo
 from ..lake.transaction import Volume
-from ..spark.session import Input
+from ..spark.results import Input
 
 
 def command_of(config: Any) -> str:

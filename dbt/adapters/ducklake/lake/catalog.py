@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from . import tables as t
-from .databases import Database, first_line, parse_catalog
+from .databases.base import Database, first_line
+from .databases.connection_string import parse_catalog
 from .errors import BusyError, CatalogError, ConflictError, NotFoundError, ReadOnlyError
 from .options import Options, parse_option
 from .paths import as_folder, same_folder

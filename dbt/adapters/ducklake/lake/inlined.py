@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from . import tables as t
 from .catalog import Catalog
-from .databases import Database
+from .databases.base import Database
 from .errors import UnsupportedError
 from .snapshot import Table, build_columns
 from .types import INTEGER_BITS, Column, decimal_parts

@@ -9,31 +9,21 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from . import conflicts, deletes, inlined
 from . import tables as t
 from .catalog import Catalog, SnapshotInfo
-from .changes import CommitInfo, Snapshotter, Staged, TableData, intent
-from .databases import first_line
+from .commit import protocol
+from .commit.protocol import Committed
+from .commit.staged import CommitInfo, Staged, TableData
 from .deletes import FileStore, Mask
-from .errors import AlreadyExistsError, BusyError, LakeError, OptionError, ReadOnlyError, SchemaChangeError
+from .errors import AlreadyExistsError, LakeError, OptionError, ReadOnlyError, SchemaChangeError
 from .evolution import Change, ColumnIds, check_columns, replace_columns, set_partition, set_sort, with_comment
 from .facts import table_facts
-from .files import DataFile, NewDataFile, table_files
+from .files import DataFile, NewDataFile
 from .options import Key, Options, parse_option
 from .paths import filesystem_for, folder_for_name, new_uuid7
 from .predicates import Read
 from .snapshot import LakeState, Macro, MacroImpl, Schema, Snapshots, Table, View
 from .types import Column
-
-
-@dataclass(frozen=True)
-class Committed:
-    """What a commit did."""
-
-    snapshot: SnapshotInfo
-    """The new snapshot; the one that was there, if there was nothing to commit."""
-    changed: bool
-    attempts: int = 1
 
 
 @dataclass(frozen=True)
@@ -180,7 +170,7 @@ class Transaction:
             raise AlreadyExistsError(f"schema {name} already exists")
         uuid = new_uuid7()
         schema = Schema(self.new_id(), uuid, name, folder_for_name(name, uuid), True, with_comment((), comment))
-        self._stage(state=self.state.with_schema(schema))
+        self.stage(state=self.state.with_schema(schema))
         return schema
 
     def drop_schema(self, name: str, cascade: bool = False) -> None:
@@ -198,11 +188,11 @@ class Transaction:
         for macro in self.state.macros_in(schema):
             self.drop_macro(macro)
         options = {k: v for k, v in self.staged.options.items() if k[:2] != ("schema", schema.id)}
-        self._stage(state=self.state.without_schema(schema.id), options=options)
+        self.stage(state=self.state.without_schema(schema.id), options=options)
 
     def set_schema_comment(self, name: str, comment: str | None) -> None:
         schema = self.state.schema(name)
-        self._stage(state=self.state.with_schema(replace(schema, tags=with_comment(schema.tags, comment))))
+        self.stage(state=self.state.with_schema(replace(schema, tags=with_comment(schema.tags, comment))))
 
     # -- tables
 
@@ -222,7 +212,7 @@ class Transaction:
             tags=with_comment((), comment),
         )
         self._counters.columns[table.id] = ids
-        self._stage(state=self.state.with_table(table))
+        self.stage(state=self.state.with_table(table))
         return table
 
     def create_table_like(self, schema: Schema, name: str, source: Table) -> Table:
@@ -246,7 +236,7 @@ class Transaction:
         new = replace_columns(table, columns, self.column_ids(table))
         new = replace(new, tags=with_comment((), comment))
         self.truncate(table)
-        self._stage(state=self.state.with_table(new))
+        self.stage(state=self.state.with_table(new))
         self.rewrites(table)
         return new
 
@@ -255,7 +245,7 @@ class Transaction:
         now = self.state.tables[table.id]
         new = change(now)
         if new != now:
-            self._stage(state=self.state.with_table(new))
+            self.stage(state=self.state.with_table(new))
         return new
 
     def rename(self, relation: Table | View, schema: Schema, name: str) -> None:
@@ -268,15 +258,15 @@ class Transaction:
             if schema.id != relation.schema_id:
                 path, is_relative = self.state.folder(self.catalog.data_path, relation), False
             moved = replace(relation, schema_id=schema.id, name=name, path=path, path_is_relative=is_relative)
-            self._stage(state=self.state.with_table(moved))
+            self.stage(state=self.state.with_table(moved))
         else:
             view = self.state.views[relation.id]
-            self._stage(state=self.state.with_view(replace(view, schema_id=schema.id, name=name)))
+            self.stage(state=self.state.with_view(replace(view, schema_id=schema.id, name=name)))
 
     def drop(self, relation: Table | View) -> None:
         data = {k: v for k, v in self.staged.data.items() if k != relation.id}
         options = {k: v for k, v in self.staged.options.items() if k[:2] != ("table", relation.id)}
-        self._stage(state=self.state.without(relation), data=data, options=options)
+        self.stage(state=self.state.without(relation), data=data, options=options)
 
     # -- views
 
@@ -300,7 +290,7 @@ class Transaction:
             aliases,
             tuple(sorted((tags or {}).items())),
         )
-        self._stage(state=self.state.with_view(view))
+        self.stage(state=self.state.with_view(view))
         return view
 
     # -- macros
@@ -311,17 +301,17 @@ class Transaction:
         if self.state.find_macro(schema.name, name):
             raise AlreadyExistsError(f"{schema.name}.{name} already exists; it is a macro")
         macro = Macro(self.new_id(), schema.id, name, impls, tuple(sorted((tags or {}).items())))
-        self._stage(state=self.state.with_macro(macro))
+        self.stage(state=self.state.with_macro(macro))
         return macro
 
     def drop_macro(self, macro: Macro) -> None:
-        self._stage(state=self.state.without_macro(macro.id))
+        self.stage(state=self.state.without_macro(macro.id))
 
     def set_tags(self, relation: Table | View, tags: tuple[tuple[str, str], ...]) -> None:
         if isinstance(relation, Table):
-            self._stage(state=self.state.with_table(replace(self.state.tables[relation.id], tags=tags)))
+            self.stage(state=self.state.with_table(replace(self.state.tables[relation.id], tags=tags)))
         else:
-            self._stage(state=self.state.with_view(replace(self.state.views[relation.id], tags=tags)))
+            self.stage(state=self.state.with_view(replace(self.state.views[relation.id], tags=tags)))
 
     # -- rows
 
@@ -390,7 +380,7 @@ class Transaction:
         if table.id in rewritten:
             before = rewritten[table.id]
             read = before and read and before.or_(read)
-        self._stage(rewritten={**rewritten, table.id: read})
+        self.stage(rewritten={**rewritten, table.id: read})
 
     # -- options
 
@@ -404,72 +394,11 @@ class Transaction:
         text = None if value is None else parse_option(name, value, scope)
         if value is None and key not in self.options.values:
             raise OptionError(f"option {name} is not set, so it can not be unset")
-        self._stage(options={**self.staged.options, key: text})
-
-    # -- the commit
+        self.stage(options={**self.staged.options, key: text})
 
     def commit(self) -> Committed:
-        """Writes everything staged as one snapshot; tries again where another writer came first."""
-        if self.parent is not None:
-            raise LakeError("a nested transaction is folded into its parent, not committed")
-        if not self.is_changed:
-            return Committed(self.base, False)
-        if self.catalog.read_only:
-            with self.catalog.write():
-                raise ReadOnlyError("unreachable")
-        info = self.commit_info
-        if (
-            self.staged.makes_snapshot(self.base_state)
-            and not info.message
-            and self.options.flag("require_commit_message")
-        ):
-            raise LakeError(
-                "the lake asks for a commit message with every snapshot (option require_commit_message),"
-                " and none was given: set one with lake.transaction(message=...) or commit_message in the model"
-            )
-        retry = self.catalog.retry
-        self._settle()
-        attempt = 0
-        while True:
-            try:
-                with self.catalog.write() as connection:
-                    latest = self.catalog.latest(connection)
-                    if latest.id != self.base.id:
-                        self._check(connection, latest)
-                    if self._names_snapshot(latest.id + 1):
-                        snapshot = Snapshotter(
-                            connection, self.catalog, latest, self.base, self.base_state, self.staged, info
-                        ).write()
-                        return Committed(snapshot, True, attempt + 1)
-                self._name_snapshot(latest.id + 1)
-            except sa.exc.DBAPIError as error:
-                if not self.catalog.database.is_race(error):
-                    raise LakeError(
-                        f"the commit failed in {self.catalog.database.location}: {first_line(error)};"
-                        " nothing was changed"
-                    ) from error
-                if attempt == retry.max_count:
-                    raise BusyError(
-                        f"other writers were first {attempt + 1} times in a row, and nothing was changed;"
-                        " raise retry.max_count, or have fewer writers at once"
-                    ) from error
-                retry.wait(attempt)
-                attempt += 1
-
-    def _settle(self) -> None:
-        """Writes delete files for what the catalog kept of files that end now."""
-        data = dict(self.staged.data)
-        for table_id, staged in data.items():
-            if table_id < 0 or not (staged.truncated or staged.ended):
-                continue
-            folder = self.state.folder(self.catalog.data_path, self.state.tables[table_id])
-            with self.catalog.read() as connection:
-                settled = deletes.settled(
-                    connection, self.catalog, self.store, table_id, folder, None if staged.truncated else staged.ended
-                )
-            data[table_id] = replace(staged, settled=settled)
-        if data != self.staged.data:
-            self._stage(data=data)
+        """Writes everything staged as one snapshot; see `commit.protocol`."""
+        return protocol.commit(self)
 
     def _require_free(self, schema: Schema, name: str) -> None:
         found = self.state.find(schema.name, name)
@@ -477,49 +406,11 @@ class Transaction:
             kind = "table" if isinstance(found, Table) else "view"
             raise AlreadyExistsError(f"{schema.name}.{found.name} already exists; it is a {kind}")
 
-    def _check(self, connection: sa.Connection, latest: SnapshotInfo) -> None:
-        """Raises where what others committed since the base must not be passed."""
-        others = self.catalog.commits_after(connection, self.base.id)
-        conflicts.check(intent(self.staged, self.base_state), others)
-        for table_id, data in self.staged.data.items():
-            if table_id >= 0 and deletes.touched(
-                connection, self.catalog, table_id, data.ended, data.masks, self.base.id
-            ):
-                what = f"deletes from {self.base_state.qualified(self.base_state.tables[table_id])}"
-                raise conflicts.collision_in(table_id, what, others, "changed rows of the same files")
-        for table_id, read in self.staged.rewritten.items():
-            if read is None:
-                continue  # looked at by the words of what others did
-            if self._has_new_rows(connection, self.base_state.tables[table_id], latest, read):
-                what = f"rewrites rows of {self.base_state.qualified(self.base_state.tables[table_id])}"
-                raise conflicts.collision_in(table_id, what, others, "inserted rows that it should have read")
-
-    def _has_new_rows(self, connection: sa.Connection, table: Table, latest: SnapshotInfo, read: Read) -> bool:
-        """Whether a table may have rows, as of now, that the base has not and that would have been read."""
-        base = self.base.id
-        files = table_files(connection, self.catalog, table, "", latest.id, read.predicate, read.time_zone)
-        if any((f.begin_snapshot or 0) > base or (f.partial_max or 0) > base for f in files):
-            return True
-        return inlined.any_since(connection, table.id, base)
-
-    def _names_snapshot(self, snapshot: int) -> bool:
-        """Whether every staged delete file that names the snapshot of the commit names this one."""
-        masks = (mask for data in self.staged.data.values() for mask in data.masks.values())
-        return all(mask.file is None or mask.file.last in (None, snapshot) for mask in masks)
-
-    def _name_snapshot(self, snapshot: int) -> None:
-        """Writes the delete files anew that name another snapshot than the commit is going to be."""
-        data = dict(self.staged.data)
-        for table_id, staged in data.items():
-            if staged.masks:
-                folder = self.state.folder(self.catalog.data_path, self.state.tables[table_id])
-                data[table_id] = replace(staged, masks=deletes.moved_masks(self.store, folder, staged.masks, snapshot))
-        self._stage(data=data)
-
     def _stage_data(self, table: Table, data: TableData) -> None:
-        self._stage(data={**self.staged.data, table.id: data})
+        self.stage(data={**self.staged.data, table.id: data})
 
-    def _stage(self, **changes: Any) -> None:
+    def stage(self, **changes: Any) -> None:
+        """Replaces fields of what is staged."""
         if self.catalog.read_only:
             raise ReadOnlyError(
                 f"the lake in {self.catalog.database.location} is opened read-only; set read_only: false to change it"

@@ -1,112 +1,37 @@
-"""LakeSession: a statement in, a result out."""
+"""LakeSession: SQL on a lake, with Spark."""
 
 from __future__ import annotations
 
 import getpass
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
-import sqlalchemy as sa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
-from ..lake import tables as t
 from ..lake.catalog import Retry, SnapshotInfo
-from ..lake.changes import CommitInfo
+from ..lake.commit.staged import CommitInfo
 from ..lake.errors import LakeError, NotFoundError
-from ..lake.facts import table_facts
 from ..lake.paths import new_uuid7, scheme_of
-from ..lake.snapshot import LakeState, Table, View
-from ..lake.transaction import Committed, Transaction, Volume
-from .change.command_context import Scope
+from ..lake.snapshot import LakeState
+from ..lake.transaction import Transaction, Volume
+from .change.command_context import CommandContext
 from .commands import show
 from .commands.registry import COMMANDS
 from .engine.spark_session import Engine
-from .read.context import Consumed, Context, Found
+from .read.context import Found, QueryContext
 from .read.lakes import Lake
 from .read.planner import Planner
+from .results import Input, Result, inputs_at
 from .sql import statements as st
 from .sql.types import quoted
+from .transactions import ThreadState, TransactionFrame
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a statement did, or the rows that it asked for."""
-
-    snapshot_id: int | None = None
-    """The snapshot that a change was committed as; None inside a transaction, and for queries."""
-    rows_affected: int = 0
-    table: pa.Table | None = field(default=None, repr=False)
-    """The rows of a statement that needed no Spark, such as SHOW TABLES."""
-    dataframe: DataFrame | None = field(default=None, repr=False)
-    """The rows of a query, which Spark computes when they are asked for."""
-
-    def arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        if self.table is not None:
-            return self.table
-        if self.dataframe is not None:
-            return self.dataframe.toArrow()
-        return pa.table({})
-
-    def stream(self) -> pa.RecordBatchReader:
-        """The rows as a stream of Arrow record batches."""
-        return self.arrow().to_reader()
-
-
-@dataclass(frozen=True)
-class Input:
-    """A relation that a transaction read."""
-
-    name: str
-    """Its lake, schema and name."""
-    id: int
-    snapshot: int
-    """The last snapshot that changed it, up to the one that was read."""
-    consumed: Consumed | None = None
-    """Where it was not read, but what changed in it."""
-
-
-@dataclass
-class _Frame:
-    """The transactions that run together, one a lake, and what was read in them."""
-
-    transactions: dict[str, Transaction]
-    reads: dict[tuple[str, int, int, Consumed | None], Found] = field(default_factory=dict)
-    steps: list[Callable[[], object]] = field(default_factory=list)
-    """What was done in them, to be done again."""
-    shown: bool = False
-    """Whether rows went to somebody who may have acted on them."""
-
-    def saw(self, found: Found) -> None:
-        self.reads[found.lake.name, found.relation.id, found.at.id, found.consumed] = found
-
-    def nested(self) -> _Frame:
-        return _Frame({name: t.nested() for name, t in self.transactions.items()})
-
-
-class _Thread(threading.local):
-    """What each thread has for itself: its transactions, and where it looks names up."""
-
-    def __init__(self) -> None:
-        self.open: list[_Frame] = []
-        self.lake: str | None = None
-        self.schema: str | None = None
-        self.message: str | None = None
-        """What a transaction's message is, unless it is given one."""
-        self.committed: Committed | None = None
-        """What the thread's last commit did."""
-        self.snapshots: dict[str, int] = {}
-        """The last snapshot that the thread committed to each lake."""
-        self.ended: _Frame | None = None
-        """The transactions that were to be committed last."""
 
 
 class LakeSession:
@@ -178,7 +103,7 @@ class LakeSession:
             local_files=scheme_of(main.catalog.data_path) in (None, "file"),
         )
         self._planner = Planner(self._engine)
-        self._thread = _Thread()
+        self._thread = ThreadState()
 
     # -- what a user sees
 
@@ -335,7 +260,7 @@ class LakeSession:
             by_version[lake.lower(), at].append(found)
         inputs: list[Input] = []
         for (lake, at), some in by_version.items():
-            inputs += _inputs(self._lakes[lake], at, some)
+            inputs += inputs_at(self._lakes[lake], at, some)
         return sorted(inputs, key=lambda i: (i.name, i.snapshot))
 
     def state(self, lake: str | None = None) -> LakeState:
@@ -443,19 +368,19 @@ class LakeSession:
             raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")
         return self._staged(self._lake_of(statement), lambda scope: command(scope, statement))
 
-    def _staged(self, lake: str, change: Callable[[Scope], int]) -> Result:
+    def _staged(self, lake: str, change: Callable[[CommandContext], int]) -> Result:
         """Makes a change in the running transaction, whole or not at all, or in one of its own."""
         if self.in_transaction:
             return Result(rows_affected=self._step(lambda: self._make(lake, change)))
         rows = self._lakes[lake].catalog.retry.planned(lambda: self._make(lake, change))
         return Result(snapshot_id=self._last_snapshot(), rows_affected=rows)
 
-    def _make(self, lake: str, change: Callable[[Scope], int]) -> int:
+    def _make(self, lake: str, change: Callable[[CommandContext], int]) -> int:
         in_transaction = self.in_transaction
         with self._frame() as frame:
             transaction = self._transaction(frame, lake).nested()
-            context = self._context(_Frame({**frame.transactions, lake: transaction}, frame.reads))
-            rows = change(Scope(context, self._planner, transaction, self._lakes[lake], in_transaction))
+            context = self._context(TransactionFrame({**frame.transactions, lake: transaction}, frame.reads))
+            rows = change(CommandContext(context, self._planner, transaction, self._lakes[lake], in_transaction))
             transaction.fold()
         return rows
 
@@ -511,24 +436,24 @@ class LakeSession:
     def _last_snapshot(self) -> int | None:
         return self._thread.committed.snapshot.id if self._thread.committed else None
 
-    def _running(self, what: str) -> _Frame:
+    def _running(self, what: str) -> TransactionFrame:
         if not self._thread.open:
             raise LakeError(f"{what} without a transaction: BEGIN one first")
         return self._thread.open[-1]
 
-    def _begin(self) -> _Frame:
+    def _begin(self) -> TransactionFrame:
         """A new frame of transactions, nested in the thread's running one if there is one."""
         if self._thread.open:
             frame = self._thread.open[-1].nested()
         else:
-            frame = _Frame({self.database: self._new_transaction(self.database)})
+            frame = TransactionFrame({self.database: self._new_transaction(self.database)})
         self._thread.open.append(frame)
         return frame
 
-    def _leave(self, frame: _Frame) -> None:
+    def _leave(self, frame: TransactionFrame) -> None:
         self._thread.open = [f for f in self._thread.open if f is not frame]
 
-    def _finish(self, frame: _Frame) -> Result:
+    def _finish(self, frame: TransactionFrame) -> Result:
         """Folds a frame into the one around it, or commits it."""
         outer = self._thread.open[-1] if self._thread.open else None
         if outer is not None:
@@ -555,7 +480,7 @@ class LakeSession:
         return Result(snapshot_id=self._last_snapshot())
 
     @contextmanager
-    def _frame(self) -> Iterator[_Frame]:
+    def _frame(self) -> Iterator[TransactionFrame]:
         """The thread's transactions; where none has begun, new ones that are committed at the end."""
         if self._thread.open:
             yield self._thread.open[-1]
@@ -570,13 +495,13 @@ class LakeSession:
         self._finish(frame)
 
     @contextmanager
-    def _reading(self) -> Iterator[Context]:
+    def _reading(self) -> Iterator[QueryContext]:
         """A context for reading: the running transaction's, or one of the newest snapshot."""
-        yield self._context(self._thread.open[-1] if self._thread.open else _Frame({}))
+        yield self._context(self._thread.open[-1] if self._thread.open else TransactionFrame({}))
 
-    def _context(self, frame: _Frame) -> Context:
+    def _context(self, frame: TransactionFrame) -> QueryContext:
         schema = self._thread.schema or self.default_schema
-        return Context(
+        return QueryContext(
             self._lakes,
             lambda name: self._transaction(frame, name),
             self._current_lake,
@@ -585,7 +510,7 @@ class LakeSession:
             self._thread.snapshots,
         )
 
-    def _transaction(self, frame: _Frame, name: str) -> Transaction:
+    def _transaction(self, frame: TransactionFrame, name: str) -> Transaction:
         name = name.lower()
         if name not in frame.transactions:
             frame.transactions[name] = self._new_transaction(name)
@@ -602,19 +527,3 @@ def _user() -> str | None:
         return getpass.getuser()
     except (KeyError, OSError):
         return None
-
-
-def _inputs(lake: Lake, at: int, found: Sequence[Found]) -> Iterator[Input]:
-    """What was read of one lake at one snapshot; what a transaction made itself is no input."""
-    there = [f for f in found if f.relation.id >= 0]
-    tables = [f.relation.id for f in there if isinstance(f.relation, Table)]
-    views = [f.relation.id for f in there if isinstance(f.relation, View)]
-    with lake.catalog.read() as connection:
-        changed = {i: facts.last_change for i, facts in table_facts(connection, lake.catalog, at, tables).items()}
-        query = sa.select(t.view.c.view_id, t.view.c.begin_snapshot)
-        for row in connection.execute(query.where(t.view.c.view_id.in_(views), t.alive(t.view, at))):
-            changed[row.view_id] = row.begin_snapshot
-    for f in there:
-        snapshot = changed.get(f.relation.id)
-        if snapshot is not None:
-            yield Input(f"{f.lake.name}.{f.schema}.{f.relation.name}", f.relation.id, snapshot, f.consumed)

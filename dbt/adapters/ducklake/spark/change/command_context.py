@@ -8,25 +8,26 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from ...lake.changes import CommitInfo
+from ...lake.commit.staged import CommitInfo
 from ...lake.errors import LakeError, NotFoundError
 from ...lake.files import count_files
 from ...lake.paths import spark_target
 from ...lake.snapshot import LakeState, Schema, Table, View
 from ...lake.transaction import Transaction
-from ..read.context import Context
+from ..read.context import QueryContext
 from ..read.lakes import Lake
 from ..read.planner import Planner
 from ..sql.views import COLUMNS_TAG, SPARK_SQL_TAG, ViewColumn, columns_tag, duckdb_sql, is_same
 from ..write.local_files import can_write, write_local
-from ..write.writer import Target, write
+from ..write.target import WriteTarget
+from ..write.writer import write
 
 
 @dataclass
-class Scope:
+class CommandContext:
     """What a command works with: one lake's transaction, and the planner for its queries."""
 
-    context: Context
+    query_context: QueryContext
     planner: Planner
     transaction: Transaction
     lake: Lake
@@ -40,7 +41,7 @@ class Scope:
 
     def place(self, name: Sequence[str]) -> tuple[Schema, str]:
         """The schema that a name is in, which must be there, and its last part."""
-        found = self.context.find(name)
+        found = self.query_context.find(name)
         if found is None or found[0] is not self.lake:
             raise NotFoundError(f"{'.'.join(name)} is no name in lake {self.lake.name}; write schema.table")
         _, schema, last = found
@@ -56,7 +57,7 @@ class Scope:
 
     def find(self, name: Sequence[str]) -> Table | View | None:
         """The table or view of that name; None where there is none, or no such schema."""
-        found = self.context.find(name)
+        found = self.query_context.find(name)
         return self.state.find(found[1], found[2]) if found and found[0] is self.lake else None
 
     def commit_info(self, info: CommitInfo) -> None:
@@ -66,7 +67,7 @@ class Scope:
         self.transaction.commit_info = self.transaction.parent.commit_info = info
 
     def query(self, sql: str) -> DataFrame:
-        return self.planner.query(sql, self.context)
+        return self.planner.query(sql, self.query_context)
 
     def put_view(
         self,
@@ -88,7 +89,7 @@ class Scope:
         names = [*columns, *rows.columns[len(columns) :]]
         noted = [ViewColumn(n, f.dataType.simpleString()) for n, f in zip(names, rows.schema.fields, strict=False)]
         tags = {**tags, COLUMNS_TAG: columns_tag(noted)}
-        words = duckdb_sql(query, self.lake.name, self.context.schema)
+        words = duckdb_sql(query, self.lake.name, self.query_context.schema)
         sql, dialect = (query, "spark") if words is None else (words, "duckdb")
         if words is not None:
             tags = {**tags, SPARK_SQL_TAG: query}
@@ -126,8 +127,8 @@ class Scope:
         self.transaction.append(table, files)
         return sum(f.record_count for f in files)
 
-    def target(self, table: Table) -> Target:
-        return Target(
+    def target(self, table: Table) -> WriteTarget:
+        return WriteTarget(
             table=table,
             folder=self.state.folder(self.lake.catalog.data_path, table),
             options=self.transaction.options,

@@ -19,27 +19,28 @@ from ..sql.defaults import default_sql
 from ..sql.names import RelationRef, find_names
 from ..sql.tokens import lowered, whole_name
 from ..sql.types import quoted, string_literal
-from .command_context import Scope
+from .assignments import Assigned, or_default, stored
+from .command_context import CommandContext
 from .key_pruning import asked_of_target, fits_broadcast, keys_of
 from .position_deletes import Places, take_away
 from .schema_merge import same_fields, take_up
-from .target import PLACE, Assigned, Target, old_name, or_default, stored
+from .target import PLACE, TargetTable, old_name
 
 _CLAUSE = "_lake_clause"
 _SOURCE_ROW = "_lake_source_row"
 
 
-def merge(scope: Scope, statement: st.Merge) -> int:
-    return _Merge(scope, statement).run()
+def merge(context: CommandContext, statement: st.Merge) -> int:
+    return _Merge(context, statement).run()
 
 
 class _Merge:
     """One MERGE: which rows of the table and the source meet, and what becomes of each."""
 
-    def __init__(self, scope: Scope, statement: st.Merge) -> None:
-        self.scope = scope
+    def __init__(self, context: CommandContext, statement: st.Merge) -> None:
+        self.context = context
         self.statement = statement
-        self.target = Target.of(scope, statement.name, statement.alias, statement.with_clause)
+        self.target = TargetTable.of(context, statement.name, statement.alias, statement.with_clause)
         self.matched = [c for c in statement.clauses if c.kind == "matched"]
         self.inserted = [c for c in statement.clauses if c.kind == "not matched"]
         self.missed = [c for c in statement.clauses if c.kind == "not matched by source"]
@@ -59,20 +60,20 @@ class _Merge:
                 source.sparkSession.catalog.dropTempView(view)
 
     def _view(self, rows: DataFrame) -> str:
-        self.views.append(self.scope.planner.register(rows))
+        self.views.append(self.context.planner.register(rows))
         return self.views[-1]
 
     def _run(self, source: DataFrame, view: str) -> int:
         self.fields = [f for f in source.schema.fields if f.name != _SOURCE_ROW]
         if self.statement.schema_evolution:
-            self.target = replace(self.target, table=take_up(self.scope, self.target.table, self._taken()))
+            self.target = replace(self.target, table=take_up(self.context, self.target.table, self._taken()))
         self.target.changing.asked = self._asked(source)
         met = self._met(view)
         self.read = None if self.missed else self.target.read()
         self.target.changing.asked = None
         missed = self._missed(view) if self.missed else None
         new_rows = self._new_rows(source, met) if self.inserted else None
-        self.scope.transaction.rewrites(self.target.table, self.read)
+        self.context.transaction.rewrites(self.target.table, self.read)
         count = self.target.write(new_rows) if new_rows is not None else 0
         places = self._places(met, missed)
         if not places:
@@ -81,7 +82,7 @@ class _Merge:
             versions = self._versions(rows, clauses, stem) if rows is not None else None
             if versions is not None:
                 self.target.write_versions(versions)
-        return count + take_away(self.scope, self.target.table, self.target.scan, places)
+        return count + take_away(self.context, self.target.table, self.target.scan, places)
 
     # -- the source
 
@@ -89,7 +90,7 @@ class _Merge:
         """The source's rows, computed once."""
         alias = "" if self._alias is None else f" as {quoted(self._alias)}"
         sql = f"{self.statement.with_clause or ''} select * from {self.statement.source}{alias}"
-        rows = self.scope.query(sql)
+        rows = self.context.query(sql)
         return rows.withColumn(_SOURCE_ROW, F.monotonically_increasing_id()).localCheckpoint()
 
     @cached_property
@@ -138,7 +139,7 @@ class _Merge:
 
     def _asked(self, source: DataFrame) -> Predicate | None:
         """What the source's keys say of the rows that they can match; not worth a question for few files."""
-        if self.scope.file_count(self.target.table) < 2:
+        if self.context.file_count(self.target.table) < 2:
             return None
         label = self.statement.alias or self.target.table.name
         source_label = self._label[-1] if self._label else None
@@ -226,7 +227,7 @@ class _Merge:
             head = f"{self.statement.with_clause or ''} select {', '.join(values)} from "
             where = f"{head}{joined} where {_clause_of(self.inserted)} = {index}"
             places = {len(head): given_view for given_view in given.values()}
-            parts.append(self.scope.planner.query(where, self.scope.context, given=places))
+            parts.append(self.context.planner.query(where, self.context.query_context, given=places))
         return reduce(DataFrame.unionByName, [stored(part, self.target.table) for part in parts])
 
     def _inserted_values(self, action: st.MergeInsert) -> list[str]:

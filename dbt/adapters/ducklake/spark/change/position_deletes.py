@@ -19,10 +19,12 @@ from ...lake.files import DataFile
 from ...lake.paths import new_delete_file_name, new_uuid7
 from ...lake.snapshot import Table
 from ..read.deletion_masks import deleted_positions
-from ..read.parquet import WORKERS, Storage, few, local_rows, place_keys, read_parquet
+from ..read.local_rows import few, local_rows
+from ..read.parquet import WORKERS, Storage, read_parquet
+from ..read.row_positions import place_keys
 from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, dataframe, file_keys
-from ..write.writer import remove_folder, written_files
-from .command_context import Scope
+from ..write.data_files import remove_folder, written_files
+from .command_context import CommandContext
 
 DRIVER_ROWS = 20_000_000
 """The places of rows of so many come to the driver straight away; of more, they are counted first."""
@@ -151,7 +153,9 @@ def _by_file(table: pa.Table, starts: Mapping[str, int]) -> _Known:
     return found
 
 
-def take_away(scope: Scope, table: Table, scan: TableScan, places: Places, besides: Sequence[DataFile] = ()) -> int:
+def take_away(
+    context: CommandContext, table: Table, scan: TableScan, places: Places, besides: Sequence[DataFile] = ()
+) -> int:
     """Stages that the rows at these places are gone, and whole files besides; says how many rows had a place.
 
     None of the places is there twice.
@@ -159,36 +163,36 @@ def take_away(scope: Scope, table: Table, scan: TableScan, places: Places, besid
     per_file = places.per_file()
     total = sum(per_file.values())
     if None in per_file:
-        scope.transaction.end_inlined(table, places.inlined())
+        context.transaction.end_inlined(table, places.inlined())
         del per_file[None]
     keys = file_keys(scan.files)
     touched = {key: keys[key] for key in per_file if key is not None}
     whole = {key for key, file in touched.items() if per_file[key] == file.live_rows}
     partly = {key: file for key, file in touched.items() if key not in whole}
-    rewritten = _worth_rewriting(scope, table, partly, per_file)
+    rewritten = _worth_rewriting(context, table, partly, per_file)
     if rewritten:
-        _rewrite(scope, table, replace(scan, files=list(rewritten.values()), inlined=None), places.within(rewritten))
+        _rewrite(context, table, replace(scan, files=list(rewritten.values()), inlined=None), places.within(rewritten))
         whole |= rewritten.keys()
         partly = {key: file for key, file in partly.items() if key not in rewritten}
     if partly:
         some = places.within(partly) if whole else places
-        masks = _Masks(scope, table, partly, some, sum(per_file[key] for key in partly)).masks()
-        scope.transaction.mask(table, masks, {file.id: per_file[key] for key, file in partly.items()})
+        masks = _Masks(context, table, partly, some, sum(per_file[key] for key in partly)).masks()
+        context.transaction.mask(table, masks, {file.id: per_file[key] for key, file in partly.items()})
     gone = [*besides, *(touched[key] for key in whole)]
     if gone:  # at last and at once, since the ids of staged files are theirs until one of them goes
-        scope.transaction.end_files(table, gone)
+        context.transaction.end_files(table, gone)
     return total
 
 
 def _worth_rewriting(
-    scope: Scope, table: Table, files: Mapping[str, DataFile], per_file: Mapping[str | None, int]
+    context: CommandContext, table: Table, files: Mapping[str, DataFile], per_file: Mapping[str | None, int]
 ) -> dict[str, DataFile]:
     """The files of which so much is deleted that their other rows are to be written anew, if the table asks for it.
 
     Nobody changed those rows, but the change feed shows them as updated: so it is done only where
     `rewrite_delete_threshold` is set.
     """
-    threshold = scope.transaction.options.set_value("rewrite_delete_threshold", table.schema_id, table.id)
+    threshold = context.transaction.options.set_value("rewrite_delete_threshold", table.schema_id, table.id)
     if threshold is None:
         return {}
     share = float(threshold)
@@ -199,10 +203,10 @@ def _worth_rewriting(
     }
 
 
-def _rewrite(scope: Scope, table: Table, scan: TableScan, places: Places) -> None:
+def _rewrite(context: CommandContext, table: Table, scan: TableScan, places: Places) -> None:
     """Writes the rows of files that are at none of the places into new files, with their row ids."""
-    spark = scope.planner.spark
-    rows = dataframe(spark, scope.lake.storage, scan, virtual=True, places=True)
+    spark = context.planner.spark
+    rows = dataframe(spark, context.lake.storage, scan, virtual=True, places=True)
     names = [f"_lake_c{index}" for index in range(len(table.columns))]
     rows = rows.toDF(*names, _ROW_ID, _BEGUN, FILE, POSITION, OWN_ROW_ID)
     gone = places.rows.select(FILE, POSITION)
@@ -211,23 +215,23 @@ def _rewrite(scope: Scope, table: Table, scan: TableScan, places: Places) -> Non
         gone = local_rows(spark, pa.concat_tables(parts))
     left = rows.join(F.broadcast(gone) if places.known is not None else gone, [FILE, POSITION], "left_anti")
     kept = left.select(*names, _ROW_ID).toDF(*(c.name for c in table.columns), _ROW_ID)
-    scope.transaction.updates(table, scope.write(kept, table, _ROW_ID))
+    context.transaction.updates(table, context.write(kept, table, _ROW_ID))
 
 
 @dataclass
 class _Masks:
     """What is to be masked: some rows of some files."""
 
-    scope: Scope
+    context: CommandContext
     table: Table
     files: Mapping[str, DataFile]
     places: Places
     count: int
 
     def __post_init__(self) -> None:
-        self.target = self.scope.target(self.table)
-        self.store = self.scope.lake.store
-        self.snapshot = self.scope.transaction.base.id + 1
+        self.target = self.context.target(self.table)
+        self.store = self.context.lake.store
+        self.snapshot = self.context.transaction.base.id + 1
 
     def masks(self) -> dict[int, Mask]:
         known = self.places.known
@@ -242,13 +246,13 @@ class _Masks:
 
     def _fits_catalog(self) -> bool:
         limit = self.target.options.number("data_inlining_row_limit", self.table.schema_id, self.table.id) or 0
-        inlines = self.scope.lake.catalog.database.supports_inlining
+        inlines = self.context.lake.catalog.database.supports_inlining
         return inlines and self.count <= limit and all(f.id >= 0 for f in self.files.values())
 
     def _written(self, file: DataFile, positions: pa.Array) -> tuple[int, Mask]:
         before = None
         if file.delete_file is not None:
-            before = self.scope.lake.deleted(file)
+            before = self.context.lake.deleted(file)
         snapshot = self.snapshot if _names_snapshots(file) else None
         new = write_delete_file(self.store, self.target.folder, file.path, positions, before, snapshot)
         return file.id, Mask(new, replaces=_replaced(file))
@@ -290,7 +294,7 @@ class _Masks:
         spark = self.places.rows.sparkSession
         deleted = {f.delete_file.path: f for f in files if f.delete_file}
         schema = s.StructType([s.StructField(name, s.LongType(), True) for name in ("pos", SNAPSHOT_COLUMN)])
-        rows = read_parquet(spark, schema, [self.scope.lake.storage.spark_path(path) for path in deleted])
+        rows = read_parquet(spark, schema, [self.context.lake.storage.spark_path(path) for path in deleted])
         named = {"_lake_name": pa.string(), _DATA_FILE: pa.int64(), "file_path": pa.string(), "_lake_begun": pa.int64()}
         known = few(
             spark,

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from ...lake.catalog import SnapshotInfo
-from ...lake.changes import TableData
+from ...lake.commit.staged import TableData
 from ...lake.errors import LakeError
 from ...lake.feed import read_lost
 from ...lake.snapshot import LakeState, Macro, Schema, Table, View, last_types
@@ -25,7 +25,7 @@ from ..read.lakes import never_there
 from ..read.scan import FILE, POSITION, TableScan, dataframe
 from ..sql.names import name_parts
 from ..sql.types import string_literal
-from .command_context import Scope
+from .command_context import CommandContext
 from .position_deletes import Places, take_away
 
 EXTRA_INFO = "ducklake_rollback"
@@ -33,7 +33,7 @@ EXTRA_INFO = "ducklake_rollback"
 _ROW_ID = "_lake_row_id"
 
 
-def rollback(scope: Scope, arguments: dict[str, Any]) -> int:
+def rollback(context: CommandContext, arguments: dict[str, Any]) -> int:
     """`ducklake_rollback('main.orders', version => 3)`: a table, a list, a `schema`, or the `whole_lake`."""
     given = arguments.pop("0", None) or arguments.pop("table_name", None)
     schema, everything = arguments.pop("schema", None), arguments.pop("whole_lake", None)
@@ -43,13 +43,13 @@ def rollback(scope: Scope, arguments: dict[str, Any]) -> int:
     if (version is None) == (timestamp is None):
         raise LakeError("ducklake_rollback needs the version or the timestamp to go back to: give one of the two")
     if version is not None:
-        info, state = scope.lake.past(version=int(version))
+        info, state = context.lake.past(version=int(version))
     else:
-        moment = scope.planner.moment(string_literal(str(timestamp)))
-        info, state = scope.lake.past(timestamp=moment)
-    if info.id > scope.transaction.base.id:
+        moment = context.planner.moment(string_literal(str(timestamp)))
+        info, state = context.lake.past(timestamp=moment)
+    if info.id > context.transaction.base.id:
         raise LakeError(f"snapshot {info.id} came after this transaction began; roll back in one of its own")
-    work = _Rollback(scope, info, state)
+    work = _Rollback(context, info, state)
     names = [given] if isinstance(given, str) else list(given or ())
     if sum((bool(names), schema is not None, everything is True)) != 1:
         raise LakeError(
@@ -60,7 +60,7 @@ def rollback(scope: Scope, arguments: dict[str, Any]) -> int:
     if schema is not None:
         work.schemas([schema])
     elif not names:
-        work.schemas(sorted({s.name for s in (*state.schemas.values(), *scope.state.schemas.values())}))
+        work.schemas(sorted({s.name for s in (*state.schemas.values(), *context.state.schemas.values())}))
     tables = ", ".join(".".join(name_parts(name) or (name,)) for name in names)
     work.say(tables or (f"schema {schema}" if schema is not None else "the lake"))
     return work.rows
@@ -68,7 +68,7 @@ def rollback(scope: Scope, arguments: dict[str, Any]) -> int:
 
 @dataclass
 class _Rollback:
-    scope: Scope
+    context: CommandContext
     to: SnapshotInfo
     then: LakeState
     rows: int = 0
@@ -78,47 +78,49 @@ class _Rollback:
 
     def say(self, what: str) -> None:
         """Says in the commit what was done: who consumes the changes of tables has to know."""
-        info = self.scope.transaction.commit_info
-        message = info.message if self.scope.in_transaction and info.message else f"rollback of {what} to {self.to.id}"
+        info = self.context.transaction.commit_info
+        message = (
+            info.message if self.context.in_transaction and info.message else f"rollback of {what} to {self.to.id}"
+        )
         extra = json.dumps({EXTRA_INFO: {"version": self.to.id, "tables": sorted(self.tables)}})
         said = replace(info, message=message, extra_info=extra)
-        self.scope.transaction.commit_info = said
-        if self.scope.transaction.parent is not None:
-            self.scope.transaction.parent.commit_info = said
+        self.context.transaction.commit_info = said
+        if self.context.transaction.parent is not None:
+            self.context.transaction.parent.commit_info = said
 
     # -- what is taken back
 
     def relation(self, name: str) -> None:
         """One table or view, which keeps its name."""
-        found = self.scope.context.find(name_parts(name) or (name,))
-        if found is None or found[0] is not self.scope.lake:
-            raise LakeError(f"{name} is no name in lake {self.scope.lake.name}; write schema.table")
+        found = self.context.query_context.find(name_parts(name) or (name,))
+        if found is None or found[0] is not self.context.lake:
+            raise LakeError(f"{name} is no name in lake {self.context.lake.name}; write schema.table")
         _, schema_name, last = found
-        now = self.scope.state.find(schema_name, last)
+        now = self.context.state.find(schema_name, last)
         then = self.then.tables.get(now.id) if isinstance(now, Table) else None
         then = then or self.then.find(schema_name, last)  # type: ignore[assignment]
         if then is None:
-            raise never_there(self.scope.lake, schema_name, last, self.to)
-        schema = self.scope.state.schema(schema_name)
+            raise never_there(self.context.lake, schema_name, last, self.to)
+        schema = self.context.state.schema(schema_name)
         if isinstance(now, Table) and isinstance(then, Table) and now.id == then.id:
             self._table(now, then)
             return
         if isinstance(now, View) and isinstance(then, View) and _same_view(now, then):
             return
         if now is not None:
-            self.scope.transaction.drop(now)
+            self.context.transaction.drop(now)
         self._again(schema, last, then)
 
     def schemas(self, names: Sequence[str]) -> None:
         """Everything in some schemas: what is new since then goes, and what went is there again."""
-        transaction = self.scope.transaction
+        transaction = self.context.transaction
         then = [s for s in map(self.then.find_schema, names) if s is not None]
-        now = [s for s in map(self.scope.state.find_schema, names) if s is not None]
+        now = [s for s in map(self.context.state.find_schema, names) if s is not None]
         if not then and not now:
             self.then.schema(names[0])
         wanted = [thing for schema in then for thing in _things(self.then, schema)]
         by_id = {thing.id: thing for thing in wanted}
-        before = self.scope.state
+        before = self.context.state
         kept = {i: before.tables[i] for i in by_id if i in before.tables}
         for thing in [thing for schema in now for thing in _things(before, schema)]:
             same = by_id.get(thing.id)
@@ -131,12 +133,12 @@ class _Rollback:
                 transaction.drop(thing)
         homes = {self.then.schema_of(self.then.tables[i]).name for i in kept}
         for name in sorted({schema.name for schema in then} | homes):
-            if self.scope.state.find_schema(name) is None:
+            if self.context.state.find_schema(name) is None:
                 transaction.create_schema(name)
         for table in kept.values():
             same = self.then.tables[table.id]
-            self._table(table, same, home=self.scope.state.schema(self.then.schema_of(same).name))
-        state = self.scope.state
+            self._table(table, same, home=self.context.state.schema(self.then.schema_of(same).name))
+        state = self.context.state
         there = state.tables.keys() | state.views.keys() | state.macros.keys()
         for thing in wanted:
             if thing.id not in there:
@@ -149,7 +151,7 @@ class _Rollback:
 
     def _again(self, schema: Schema, name: str, then: Table | View | Macro) -> None:
         """Makes anew what is not there any more, with copies of its rows."""
-        transaction = self.scope.transaction
+        transaction = self.context.transaction
         if isinstance(then, View):
             transaction.create_view(schema, name, then.sql, then.dialect, then.column_aliases, dict(then.tags))
         elif isinstance(then, Macro):
@@ -157,15 +159,15 @@ class _Rollback:
         else:
             table = transaction.create_table_like(schema, name, then)
             transaction.set_tags(table, then.tags)
-            table = self.scope.state.tables[table.id]
-            scan = self.scope.lake.scan(then, self.to, self.then)
+            table = self.context.state.tables[table.id]
+            scan = self.context.lake.scan(then, self.to, self.then)
             if scan.files or scan.inlined:
-                rows = dataframe(self.scope.planner.spark, self.scope.lake.storage, scan)
-                self.rows += self.scope.write(rows, table)
+                rows = dataframe(self.context.planner.spark, self.context.lake.storage, scan)
+                self.rows += self.context.write(rows, table)
 
     def _table(self, now: Table, then: Table, home: Schema | None = None) -> None:
         """Takes a table back that is still the same one; into its schema and to its name of then, if it had one."""
-        transaction, lake = self.scope.transaction, self.scope.lake
+        transaction, lake = self.context.transaction, self.context.lake
         if transaction.data(now) != TableData():
             raise LakeError(f"table {now.name} was changed in this transaction; roll it back in one of its own")
         transaction.rewrites(now)
@@ -179,25 +181,25 @@ class _Rollback:
         table = transaction.alter_table(now, lambda t: restored)
         if home is not None and (home.id, then.name) != (table.schema_id, table.name):
             transaction.rename(table, home, then.name)
-            table = self.scope.state.tables[table.id]
+            table = self.context.state.tables[table.id]
         if lost.deleted or lost.deleted_rows:
-            rows = lost_rows(self.scope.planner.spark, lake.storage, lost, _ROW_ID)
-            self.rows += self.scope.write(rows, table, _ROW_ID)
+            rows = lost_rows(self.context.planner.spark, lake.storage, lost, _ROW_ID)
+            self.rows += self.context.write(rows, table, _ROW_ID)
 
     def _take_new_rows(self, now: Table) -> None:
         """Takes away what came into a table since then."""
-        transaction, lake = self.scope.transaction, self.scope.lake
+        transaction, lake = self.context.transaction, self.context.lake
         scan = lake.scan(now, transaction.base, transaction.base_state)
         new = [f for f in scan.files if (f.begin_snapshot or 0) > self.to.id]
         mixed = [f for f in scan.files if f not in new and (f.partial_max or 0) > self.to.id]
         self.rows += sum(f.live_rows for f in new)
         if mixed:
             some = TableScan(now, scan.at, mixed, scan.name_maps)
-            rows = dataframe(self.scope.planner.spark, lake.storage, some, virtual=True, places=True)
+            rows = dataframe(self.context.planner.spark, lake.storage, some, virtual=True, places=True)
             names = [f"_lake_c{index}" for index in range(len(now.columns))]
             rows = rows.toDF(*names, _ROW_ID, "_lake_begun", FILE, POSITION, "_lake_own")
             rows = rows.where(F.col("_lake_begun") > self.to.id).select(FILE, POSITION)
-            self.rows += take_away(self.scope, now, some, Places.of(rows, some, computed=False), besides=new)
+            self.rows += take_away(self.context, now, some, Places.of(rows, some, computed=False), besides=new)
         elif new:
             transaction.end_files(now, new)
         if scan.inlined is not None:

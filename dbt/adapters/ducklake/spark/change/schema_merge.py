@@ -11,14 +11,14 @@ from ...lake.snapshot import Table
 from ...lake.types import Column, find_path
 from ..sql.tokens import Name, lowered
 from ..sql.types import lake_column, query_type
-from .command_context import Scope
+from .command_context import CommandContext
 
 
-def take_up(scope: Scope, table: Table, fields: Iterable[s.StructField]) -> Table:
+def take_up(context: CommandContext, table: Table, fields: Iterable[s.StructField]) -> Table:
     """The table with new columns, new fields of structs and wider types, so that it holds these fields."""
     others = [_column(find_path(table.columns, (field.name,)), field) for field in fields]
-    ids = scope.transaction.column_ids(table)
-    return scope.transaction.alter_table(table, lambda t: evolve.widen(t, others, ids))
+    ids = context.transaction.column_ids(table)
+    return context.transaction.alter_table(table, lambda t: evolve.widen(t, others, ids))
 
 
 def same_fields(source: Sequence[s.StructField], given: Iterable[tuple[Name, Name]]) -> list[s.StructField]:

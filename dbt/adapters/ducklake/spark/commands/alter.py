@@ -15,7 +15,7 @@ from ...lake.partitions import Bucket, Transform, parse_transform
 from ...lake.snapshot import Table, View
 from ...lake.sorting import SortKey
 from ...lake.types import find_path
-from ..change.command_context import Scope
+from ..change.command_context import CommandContext
 from ..sql import alter as alters
 from ..sql import statements as st
 from ..sql.defaults import default_of, initial_default_of
@@ -23,62 +23,62 @@ from ..sql.definitions import PartitionKey
 from ..sql.definitions import SortKey as SortKeyText
 from ..sql.types import quoted
 from ..sql.views import COLUMNS_TAG, SPARK_SQL_TAG
-from ..write.writer import sort_expression
+from ..write.layout import sort_expression
 
 
-def alter(scope: Scope, statement: st.Alter) -> int:
-    found = scope.find(statement.name)
+def alter(context: CommandContext, statement: st.Alter) -> int:
+    found = context.find(statement.name)
     if found is None:
         if statement.if_exists:
             return 0
-        found = scope.relation(statement.name)
+        found = context.relation(statement.name)
     for action in statement.actions:
-        relation = _again(scope, found)
+        relation = _again(context, found)
         if isinstance(relation, View):
-            _alter_view(scope, relation, action)
+            _alter_view(context, relation, action)
         else:
-            _alter_table(scope, relation, action)
+            _alter_table(context, relation, action)
     return 0
 
 
-def _again(scope: Scope, relation: Table | View) -> Table | View:
+def _again(context: CommandContext, relation: Table | View) -> Table | View:
     """The relation as the transaction has it now."""
-    state = scope.transaction.state
+    state = context.transaction.state
     return state.tables[relation.id] if isinstance(relation, Table) else state.views[relation.id]
 
 
-def _alter_view(scope: Scope, view: View, action: object) -> None:
-    schema = scope.state.schema_of(view)
+def _alter_view(context: CommandContext, view: View, action: object) -> None:
+    schema = context.state.schema_of(view)
     if isinstance(action, alters.RenameRelation):
-        _rename(scope, view, action)
+        _rename(context, view, action)
     elif isinstance(action, alters.SetProperties):
-        scope.transaction.set_tags(view, tuple(sorted({**dict(view.tags), **dict(action.properties)}.items())))
+        context.transaction.set_tags(view, tuple(sorted({**dict(view.tags), **dict(action.properties)}.items())))
     elif isinstance(action, alters.UnsetProperties):
-        scope.transaction.set_tags(view, tuple(t for t in view.tags if t[0] not in action.names))
+        context.transaction.set_tags(view, tuple(t for t in view.tags if t[0] not in action.names))
     elif isinstance(action, alters.SetViewQuery):
         kept = {k: v for k, v in view.tags if k not in (SPARK_SQL_TAG, COLUMNS_TAG)}
-        scope.put_view(view, schema, view.name, action.query, (), kept)
+        context.put_view(view, schema, view.name, action.query, (), kept)
     else:
         raise SchemaChangeError(f"{schema.name}.{view.name} is a view, and only a table can be changed so")
 
 
-def _alter_table(scope: Scope, table: Table, action: object) -> None:
+def _alter_table(context: CommandContext, table: Table, action: object) -> None:
     handler = _ALTER.get(type(action))
     if handler is None:
         raise UnsupportedError(
             f"columns of table {table.name} can not be moved: a DuckLake table has its columns in the order in"
             " which they were added; select them in the order you want"
         )
-    handler(scope, table, action)
+    handler(context, table, action)
 
 
-def _rename(scope: Scope, relation: Table | View, action: alters.RenameRelation) -> None:
+def _rename(context: CommandContext, relation: Table | View, action: alters.RenameRelation) -> None:
     name = action.new_name
-    schema = scope.state.schema_of(relation) if len(name) == 1 else scope.place(name)[0]
-    scope.transaction.rename(relation, schema, name[-1])
+    schema = context.state.schema_of(relation) if len(name) == 1 else context.place(name)[0]
+    context.transaction.rename(relation, schema, name[-1])
 
 
-def _add_column(scope: Scope, table: Table, action: alters.AddColumn) -> None:
+def _add_column(context: CommandContext, table: Table, action: alters.AddColumn) -> None:
     definition = action.definition
     if action.position is not None:
         raise UnsupportedError(
@@ -91,92 +91,92 @@ def _add_column(scope: Scope, table: Table, action: alters.AddColumn) -> None:
     if definition.default is not None:
         value = initial_default_of(definition.default, column, table.name)
         column = replace(column, initial_default=value, default_value=value)
-    if not column.nulls_allowed and column.initial_default is None and _has_rows(scope, table):
+    if not column.nulls_allowed and column.initial_default is None and _has_rows(context, table):
         raise ConstraintError(
             f"column {column.name} can not be added to table {table.name} as NOT NULL: its rows have no value for"
             " it; give it a DEFAULT"
         )
-    ids = scope.transaction.column_ids(table)
-    scope.transaction.alter_table(table, lambda t: evolve.add_column(t, action.parent, column, ids))
+    ids = context.transaction.column_ids(table)
+    context.transaction.alter_table(table, lambda t: evolve.add_column(t, action.parent, column, ids))
 
 
-def _has_rows(scope: Scope, table: Table) -> bool:
-    scan = scope.lake.scan(table, scope.transaction.base, scope.state, transaction=scope.transaction)
+def _has_rows(context: CommandContext, table: Table) -> bool:
+    scan = context.lake.scan(table, context.transaction.base, context.state, transaction=context.transaction)
     return bool(scan.files) or scan.inlined is not None
 
 
-def _drop_column(scope: Scope, table: Table, action: alters.DropColumn) -> None:
+def _drop_column(context: CommandContext, table: Table, action: alters.DropColumn) -> None:
     if action.if_exists and find_path(table.columns, action.path) is None:
         return
-    scope.transaction.alter_table(table, lambda t: evolve.drop_column(t, action.path))
+    context.transaction.alter_table(table, lambda t: evolve.drop_column(t, action.path))
 
 
-def _rename_column(scope: Scope, table: Table, action: alters.RenameColumn) -> None:
-    scope.transaction.alter_table(table, lambda t: evolve.rename_column(t, action.path, action.new_name))
+def _rename_column(context: CommandContext, table: Table, action: alters.RenameColumn) -> None:
+    context.transaction.alter_table(table, lambda t: evolve.rename_column(t, action.path, action.new_name))
 
 
-def _change_type(scope: Scope, table: Table, action: alters.ChangeType) -> None:
-    ids = scope.transaction.column_ids(table)
-    scope.transaction.alter_table(table, lambda t: evolve.retype_column(t, action.path, action.type, ids))
+def _change_type(context: CommandContext, table: Table, action: alters.ChangeType) -> None:
+    ids = context.transaction.column_ids(table)
+    context.transaction.alter_table(table, lambda t: evolve.retype_column(t, action.path, action.type, ids))
 
 
-def _set_not_null(scope: Scope, table: Table, action: alters.SetNotNull) -> None:
+def _set_not_null(context: CommandContext, table: Table, action: alters.SetNotNull) -> None:
     new = evolve.set_not_null(table, action.path, True)
     column = table.column(*action.path)
     if not column.nulls_allowed:
         return
-    name = f"{quoted(scope.lake.name)}.{quoted(scope.state.schema_of(table).name)}.{quoted(table.name)}"
-    if _has_rows(scope, table):
-        nulls = scope.query(f"select 1 from {name} where {quoted(column.name)} is null limit 1")
+    name = f"{quoted(context.lake.name)}.{quoted(context.state.schema_of(table).name)}.{quoted(table.name)}"
+    if _has_rows(context, table):
+        nulls = context.query(f"select 1 from {name} where {quoted(column.name)} is null limit 1")
         if nulls.collect():
             raise ConstraintError(
                 f"column {column.name} of table {table.name} can not be set NOT NULL: some of its rows have no"
                 f" value for it; give them one, or look: select * from {name} where {quoted(column.name)} is null"
             )
-    scope.transaction.alter_table(table, lambda _: new)
-    scope.transaction.rewrites(table)  # a row without a value must not slip in meanwhile
+    context.transaction.alter_table(table, lambda _: new)
+    context.transaction.rewrites(table)  # a row without a value must not slip in meanwhile
 
 
-def _drop_not_null(scope: Scope, table: Table, action: alters.DropNotNull) -> None:
-    scope.transaction.alter_table(table, lambda t: evolve.set_not_null(t, action.path, False))
+def _drop_not_null(context: CommandContext, table: Table, action: alters.DropNotNull) -> None:
+    context.transaction.alter_table(table, lambda t: evolve.set_not_null(t, action.path, False))
 
 
-def _set_default(scope: Scope, table: Table, action: alters.SetDefault) -> None:
+def _set_default(context: CommandContext, table: Table, action: alters.SetDefault) -> None:
     value, kind = default_of(action.expression, table.column(*action.path), table.name)
-    scope.transaction.alter_table(table, lambda t: evolve.set_default(t, action.path, value, kind))
+    context.transaction.alter_table(table, lambda t: evolve.set_default(t, action.path, value, kind))
 
 
-def _drop_default(scope: Scope, table: Table, action: alters.DropDefault) -> None:
-    scope.transaction.alter_table(table, lambda t: evolve.set_default(t, action.path, None))
+def _drop_default(context: CommandContext, table: Table, action: alters.DropDefault) -> None:
+    context.transaction.alter_table(table, lambda t: evolve.set_default(t, action.path, None))
 
 
-def _comment_column(scope: Scope, table: Table, action: alters.SetColumnComment) -> None:
-    scope.transaction.alter_table(table, lambda t: evolve.set_column_comment(t, action.path, action.comment))
+def _comment_column(context: CommandContext, table: Table, action: alters.SetColumnComment) -> None:
+    context.transaction.alter_table(table, lambda t: evolve.set_column_comment(t, action.path, action.comment))
 
 
-def _alter_partition(scope: Scope, table: Table, action: alters.SetPartitionKeys) -> None:
-    set_partition(scope, table, action.keys)
+def _alter_partition(context: CommandContext, table: Table, action: alters.SetPartitionKeys) -> None:
+    set_partition(context, table, action.keys)
 
 
-def _alter_sort(scope: Scope, table: Table, action: alters.SetSortKeys) -> None:
-    set_sort(scope, table, action.keys)
+def _alter_sort(context: CommandContext, table: Table, action: alters.SetSortKeys) -> None:
+    set_sort(context, table, action.keys)
 
 
-def _alter_properties(scope: Scope, table: Table, action: alters.SetProperties) -> None:
-    set_properties(scope, table, dict(action.properties))
+def _alter_properties(context: CommandContext, table: Table, action: alters.SetProperties) -> None:
+    set_properties(context, table, dict(action.properties))
 
 
-def _unset_properties(scope: Scope, table: Table, action: alters.UnsetProperties) -> None:
+def _unset_properties(context: CommandContext, table: Table, action: alters.UnsetProperties) -> None:
     for name in action.names:
         if name.lower() in OPTIONS:
-            if ("table", table.id, name.lower()) in scope.transaction.options.values or not action.if_exists:
-                scope.transaction.set_option(name, None, table=table)
+            if ("table", table.id, name.lower()) in context.transaction.options.values or not action.if_exists:
+                context.transaction.set_option(name, None, table=table)
         elif name not in dict(table.tags) and not action.if_exists:
             raise NotFoundError(f"table {table.name} has no property {name}")
-    scope.transaction.set_tags(table, tuple(t for t in table.tags if t[0] not in action.names))
+    context.transaction.set_tags(table, tuple(t for t in table.tags if t[0] not in action.names))
 
 
-_ALTER: Mapping[type, Callable[[Scope, Table, Any], None]] = {
+_ALTER: Mapping[type, Callable[[CommandContext, Table, Any], None]] = {
     alters.RenameRelation: _rename,
     alters.AddColumn: _add_column,
     alters.DropColumn: _drop_column,
@@ -194,22 +194,22 @@ _ALTER: Mapping[type, Callable[[Scope, Table, Any], None]] = {
 }
 
 
-def set_partition(scope: Scope, table: Table, keys: Sequence[PartitionKey]) -> Table:
+def set_partition(context: CommandContext, table: Table, keys: Sequence[PartitionKey]) -> Table:
     pairs = [(key.column, _transform(key)) for key in keys]
-    new_id = scope.transaction.new_id()
-    return scope.transaction.alter_table(table, lambda t: evolve.set_partition(t, pairs, new_id))
+    new_id = context.transaction.new_id()
+    return context.transaction.alter_table(table, lambda t: evolve.set_partition(t, pairs, new_id))
 
 
 def _transform(key: PartitionKey) -> Transform:
     return Bucket(key.buckets or 1) if key.transform == "bucket" else parse_transform(key.transform)
 
 
-def set_sort(scope: Scope, table: Table, keys: Sequence[SortKeyText]) -> Table:
+def set_sort(context: CommandContext, table: Table, keys: Sequence[SortKeyText]) -> Table:
     sort_keys = tuple(_sort_key(key, table) for key in keys)
     for key in sort_keys:
         sort_expression(key, table)  # an order that Spark can not follow is refused here
-    new_id = scope.transaction.new_id()
-    return scope.transaction.alter_table(table, lambda t: evolve.set_sort(t, sort_keys, new_id))
+    new_id = context.transaction.new_id()
+    return context.transaction.alter_table(table, lambda t: evolve.set_sort(t, sort_keys, new_id))
 
 
 def _sort_key(key: SortKeyText, table: Table) -> SortKey:
@@ -231,15 +231,15 @@ def _sort_key(key: SortKeyText, table: Table) -> SortKey:
     return SortKey(tree.sql(dialect="duckdb"), key.descending, bool(key.nulls_first))
 
 
-def set_properties(scope: Scope, table: Table, properties: Mapping[str, str]) -> Table:
+def set_properties(context: CommandContext, table: Table, properties: Mapping[str, str]) -> Table:
     """Properties that are options of a table are set as such; the others are kept as tags."""
     tags = dict(table.tags)
     for name, value in properties.items():
         if name.lower() in OPTIONS:
-            scope.transaction.set_option(name, value, table=table)
+            context.transaction.set_option(name, value, table=table)
         else:
             tags[name] = value
     if tags != dict(table.tags):
-        scope.transaction.set_tags(table, tuple(sorted(tags.items())))
-    found: Table = scope.transaction.state.tables[table.id]
+        context.transaction.set_tags(table, tuple(sorted(tags.items())))
+    found: Table = context.transaction.state.tables[table.id]
     return found

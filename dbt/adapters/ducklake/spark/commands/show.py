@@ -12,7 +12,7 @@ from ...lake.errors import LakeError, NotFoundError
 from ...lake.snapshot import LakeState, Table, View
 from ...lake.sorting import SortKey
 from ...lake.types import Column
-from ..read.context import Context
+from ..read.context import QueryContext
 from ..read.lakes import Lake
 from ..sql import statements as st
 from ..sql.types import query_type, quoted, string_literal
@@ -33,7 +33,7 @@ def _matches(name: str, pattern: str | None) -> bool:
     return any(fnmatch.fnmatchcase(name.lower(), p.strip().lower().replace("%", "*")) for p in pattern.split("|"))
 
 
-def _place(context: Context, name: Sequence[str] | None) -> tuple[LakeState, str, str]:
+def _place(context: QueryContext, name: Sequence[str] | None) -> tuple[LakeState, str, str]:
     """The state, the lake and the schema that a statement asks about."""
     if name is None:
         return context.transactions(context.lake).state, context.lake, context.schema
@@ -46,7 +46,7 @@ def _place(context: Context, name: Sequence[str] | None) -> tuple[LakeState, str
     return state, lake, state.schema(name[-1]).name
 
 
-def _relation(context: Context, name: Sequence[str]) -> tuple[Lake, LakeState, Table | View]:
+def _relation(context: QueryContext, name: Sequence[str]) -> tuple[Lake, LakeState, Table | View]:
     found = context.find(name)
     if found is None:
         raise NotFoundError(f"{'.'.join(name)} is no name in a lake")
@@ -55,7 +55,7 @@ def _relation(context: Context, name: Sequence[str]) -> tuple[Lake, LakeState, T
     return lake, state, state.relation(schema, last)
 
 
-def _show_schemas(context: Context, statement: st.ShowSchemas) -> pa.Table:
+def _show_schemas(context: QueryContext, statement: st.ShowSchemas) -> pa.Table:
     lake = statement.catalog[0].lower() if statement.catalog else context.lake
     if lake not in context.lakes:
         raise NotFoundError(f"there is no lake {lake}; there are {', '.join(context.lakes)}")
@@ -63,21 +63,21 @@ def _show_schemas(context: Context, statement: st.ShowSchemas) -> pa.Table:
     return _rows(["namespace"], [[n] for n in names if _matches(n, statement.pattern)])
 
 
-def _show_tables(context: Context, statement: st.ShowTables) -> pa.Table:
+def _show_tables(context: QueryContext, statement: st.ShowTables) -> pa.Table:
     state, _, schema = _place(context, statement.schema)
     found = sorted(r.name for r in state.relations_in(state.schema(schema)))
     rows = [[schema, n, False] for n in found if _matches(n, statement.pattern)]
     return _rows(["namespace", "tableName", "isTemporary"], rows, {"isTemporary": pa.bool_()})
 
 
-def _show_views(context: Context, statement: st.ShowViews) -> pa.Table:
+def _show_views(context: QueryContext, statement: st.ShowViews) -> pa.Table:
     state, _, schema = _place(context, statement.schema)
     found = sorted(r.name for r in state.relations_in(state.schema(schema)) if isinstance(r, View))
     rows = [[schema, n, False] for n in found if _matches(n, statement.pattern)]
     return _rows(["namespace", "viewName", "isTemporary"], rows, {"isTemporary": pa.bool_()})
 
 
-def _show_table_extended(context: Context, statement: st.ShowTableExtended) -> pa.Table:
+def _show_table_extended(context: QueryContext, statement: st.ShowTableExtended) -> pa.Table:
     state, lake, schema = _place(context, statement.schema)
     rows = []
     for relation in sorted(state.relations_in(state.schema(schema)), key=lambda r: r.name):
@@ -104,7 +104,7 @@ def _show_table_extended(context: Context, statement: st.ShowTableExtended) -> p
     return _rows(["namespace", "tableName", "isTemporary", "information"], rows, {"isTemporary": pa.bool_()})
 
 
-def _show_columns(context: Context, statement: st.ShowColumns) -> pa.Table:
+def _show_columns(context: QueryContext, statement: st.ShowColumns) -> pa.Table:
     _, _, relation = _relation(context, statement.name)
     return _rows(["col_name"], [[c.name] for c in _table(relation).columns])
 
@@ -118,7 +118,7 @@ def _table(relation: Table | View) -> Table:
     return relation
 
 
-def _describe_table(context: Context, statement: st.DescribeTable) -> pa.Table:
+def _describe_table(context: QueryContext, statement: st.DescribeTable) -> pa.Table:
     lake, state, relation = _relation(context, statement.name)
     if isinstance(relation, View):
         facts = [["# View Text", spark_sql(relation, relation.name), ""], ["# Dialect", relation.dialect, ""]]
@@ -178,7 +178,7 @@ def sort_text(key: SortKey) -> str:
     return f"{key.expression} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
 
 
-def _describe_schema(context: Context, statement: st.DescribeSchema) -> pa.Table:
+def _describe_schema(context: QueryContext, statement: st.DescribeSchema) -> pa.Table:
     state, lake, schema_name = _place(context, statement.name)
     schema = state.schema(schema_name)
     rows = [["Catalog Name", lake], ["Namespace Name", schema.name], ["Comment", schema.comment or ""]]
@@ -196,7 +196,7 @@ def _properties_text(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{k}={v}" for k, v in properties.items())
 
 
-def _show_properties(context: Context, statement: st.ShowProperties) -> pa.Table:
+def _show_properties(context: QueryContext, statement: st.ShowProperties) -> pa.Table:
     lake, _, relation = _relation(context, statement.name)
     properties = _properties(relation, context.transactions(lake.name).options.values)
     if statement.key is not None:
@@ -207,7 +207,7 @@ def _show_properties(context: Context, statement: st.ShowProperties) -> pa.Table
     return _rows(["key", "value"], list(properties.items()))
 
 
-def _show_create_table(context: Context, statement: st.ShowCreateTable) -> pa.Table:
+def _show_create_table(context: QueryContext, statement: st.ShowCreateTable) -> pa.Table:
     lake, state, relation = _relation(context, statement.name)
     name = ".".join(quoted(p) for p in (lake.name, state.schema_of(relation).name, relation.name))
     if isinstance(relation, View):
@@ -244,7 +244,7 @@ def _column_text(column: Column) -> str:
     return text
 
 
-def _show_partitions(context: Context, statement: st.ShowPartitions) -> pa.Table:
+def _show_partitions(context: QueryContext, statement: st.ShowPartitions) -> pa.Table:
     import sqlalchemy as sa
 
     from ...lake import tables as t
@@ -272,7 +272,7 @@ def _show_partitions(context: Context, statement: st.ShowPartitions) -> pa.Table
     return _rows(["partition"], [[p] for p in sorted(partitions)])
 
 
-SHOWS: Mapping[type, Callable[[Context, Any], pa.Table]] = {
+SHOWS: Mapping[type, Callable[[QueryContext, Any], pa.Table]] = {
     st.ShowSchemas: _show_schemas,
     st.ShowTables: _show_tables,
     st.ShowViews: _show_views,

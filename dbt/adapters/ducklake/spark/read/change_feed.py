@@ -19,10 +19,13 @@ from ...lake.facts import table_facts
 from ...lake.feed import Deleted, Feed, missing_snapshots, read_feed
 from ...lake.snapshot import LakeState, Table
 from ..sql.definitions import parse_literal
+from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID
 from .context import Consumed, Found
 from .lakes import Lake
-from .parquet import Storage, few, place_keys, read_parquet
-from .scan import FILE, POSITION, ROW_ID, SNAPSHOT_ID, TableScan, dataframe, file_keys
+from .local_rows import few
+from .parquet import Storage, read_parquet
+from .row_positions import place_keys
+from .scan import FILE, POSITION, TableScan, dataframe, file_keys
 
 if TYPE_CHECKING:
     from .table_functions import Arguments, Call

@@ -35,7 +35,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Context:
+class QueryContext:
     """What a query's names mean: the lakes, the transaction, and where unqualified names are looked up."""
 
     lakes: Mapping[str, Lake]
@@ -70,6 +70,6 @@ class Context:
         macro = self.transactions(lake.name).state.find_macro(schema, name)
         return None if macro is None else (lake, schema, macro)
 
-    def within(self, lake: Lake, schema: str) -> Context:
+    def within(self, lake: Lake, schema: str) -> QueryContext:
         """The same, where unqualified names are those of that schema: what a view's query and a function's body see."""
         return replace(self, lake=lake.name.lower(), schema=schema)

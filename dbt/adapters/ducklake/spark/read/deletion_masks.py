@@ -22,7 +22,9 @@ from pyspark.sql import types as s
 from ...lake.deletes import SNAPSHOT_COLUMN
 from ...lake.files import DataFile
 from ..sql.types import quoted
-from .parquet import WORKERS, Storage, base_name, few, file_name, local_rows, name_hash, place_keys, read_parquet
+from .local_rows import few, local_rows
+from .parquet import WORKERS, Storage, base_name, file_name, read_parquet
+from .row_positions import name_hash, place_keys
 
 FEW_FILES = 128
 """So many delete files are read by the driver, sooner than Spark begins a job for them."""

@@ -12,12 +12,12 @@ from ..sql.types import default_literal, query_type
 from ..sql.views import spark_sql, view_columns
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .context import QueryContext
 
 NAME = "information_schema"
 
 
-def find(parts: Sequence[str], context: Context) -> tuple[tuple[str, str, str], pa.Table] | None:
+def find(parts: Sequence[str], context: QueryContext) -> tuple[tuple[str, str, str], pa.Table] | None:
     """The full name and the rows of a relation of an information schema; None for any other name."""
     if len(parts) not in (2, 3) or parts[-2].lower() != NAME:
         return None

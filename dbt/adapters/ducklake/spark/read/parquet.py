@@ -1,23 +1,19 @@
-"""What every reading of files needs: small rows of the driver's, a list of files, and a number for each row's place."""
+"""Reading Parquet files with Spark, and what a row knows of its file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from ...lake.errors import LakeError
 from ...lake.files import DataFile
 
 WORKERS = ThreadPoolExecutor(16, thread_name_prefix="lake-files")
@@ -36,22 +32,6 @@ class Storage:
     """How large a file is that is there."""
     kept: Callable[[Hashable, Callable[[], DataFrame]], DataFrame]
     """Rows of the driver's under a key, made where they are not there."""
-
-
-def few(spark: SparkSession, rows: Iterable[Sequence[Any]], **columns: pa.DataType) -> DataFrame:
-    """Rows that the driver has. They go to Spark as Arrow: a list of tuples would pass through a Python worker."""
-    values = list(rows)
-    arrays = [pa.array([row[i] for row in values], kind) for i, kind in enumerate(columns.values())]
-    return local_rows(spark, pa.table(arrays, names=list(columns)))
-
-
-def local_rows(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """A small Arrow table as a DataFrame; Spark Connect takes none without rows."""
-    return spark.createDataFrame(table) if table.num_rows else no_rows(spark, from_arrow_schema(table.schema))
-
-
-def no_rows(spark: SparkSession, schema: s.StructType) -> DataFrame:
-    return spark.range(0).select(*(F.lit(None).cast(f.dataType).alias(f.name) for f in schema.fields))
 
 
 def undivided(rows: DataFrame) -> DataFrame:
@@ -81,29 +61,9 @@ def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]
 
 
 _MANY = 100
+
 _MOST_TASKS = 1_000_000
 """More than there are, so that none are joined."""
-
-
-def place_keys(counts: Mapping[str, int]) -> tuple[str, dict[str, int]]:
-    """What makes one number of a file's name and a position in it: a salt for the name, and each name's hash.
-
-    `counts` has the rows of each file. The position is added to the hash; no two files' numbers meet.
-    """
-    for attempt in range(20):
-        salt = f"#{attempt}" if attempt else ""
-        starts = {name: name_hash(name + salt) for name in counts}
-        spans = sorted((start, start + counts[name]) for name, start in starts.items())
-        apart = all(end <= begin for (_, end), (begin, _) in pairwise(spans))
-        if apart and all(end < 2**63 for _, end in spans):
-            return salt, starts
-    raise LakeError("the files of a table have names that can not be told apart; compact the table")
-
-
-def name_hash(name: str) -> int:
-    """What Spark's `xxhash64` makes of a name."""
-    number = xxhash.xxh64_intdigest(name.encode(), seed=42)
-    return number - 2**64 if number >= 2**63 else number
 
 
 def file_name(paths: Iterable[str]) -> Column:

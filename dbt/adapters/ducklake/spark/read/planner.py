@@ -24,13 +24,14 @@ from ..sql.names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel, find
 from ..sql.pushdown import predicates_of
 from ..sql.rewriting import rewrite
 from ..sql.views import spark_sql
-from ..sql.virtual_columns import are_named, tables_asked
+from ..sql.virtual_columns import VIRTUAL_COLUMNS, are_named, tables_asked
 from . import information_schema
 from . import table_functions as functions
-from .context import Context, Found
+from .context import Found, QueryContext
 from .lakes import Lake, never_there
-from .parquet import local_rows, undivided
-from .scan import VIRTUAL_COLUMNS, TableScan, dataframe
+from .local_rows import local_rows
+from .parquet import undivided
+from .scan import TableScan, dataframe
 
 if TYPE_CHECKING:
     from ..engine.spark_session import Engine
@@ -89,7 +90,7 @@ class Planner:
     def query(
         self,
         sql: str,
-        context: Context,
+        context: QueryContext,
         keep_views: bool = False,
         *,
         changing: Changing | None = None,
@@ -101,7 +102,7 @@ class Planner:
         """
         return self._plan(sql, context, 0, keep_views, changing, given)
 
-    def check(self, name: str, words: tuple[str, str], context: Context) -> None:
+    def check(self, name: str, words: tuple[str, str], context: QueryContext) -> None:
         """Raises if Spark can not make a function of these words in the context's schema."""
         made = _Made()
         try:
@@ -112,7 +113,7 @@ class Planner:
     def _plan(
         self,
         sql: str,
-        context: Context,
+        context: QueryContext,
         depth: int,
         keep_views: bool,
         changing: Changing | None = None,
@@ -143,7 +144,7 @@ class Planner:
     def _text(
         self,
         sql: str,
-        context: Context,
+        context: QueryContext,
         depth: int,
         made: _Made,
         changing: Changing | None = None,
@@ -195,7 +196,7 @@ class Planner:
         rows.createOrReplaceTempView(view)
         return view
 
-    def _find(self, ref: RelationRef, context: Context) -> Found | None:
+    def _find(self, ref: RelationRef, context: QueryContext) -> Found | None:
         place = context.find(ref.parts)
         if place is None:
             return None
@@ -239,7 +240,7 @@ class Planner:
         predicate: Predicate | None,
         virtual: bool,
         exists: bool,
-        context: Context,
+        context: QueryContext,
         depth: int,
         changing: Changing | None = None,
     ) -> DataFrame:
@@ -275,7 +276,7 @@ class Planner:
     def time_zone(self) -> str:
         return self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
 
-    def _view(self, found: Found, view: View, context: Context, depth: int) -> DataFrame:
+    def _view(self, found: Found, view: View, context: QueryContext, depth: int) -> DataFrame:
         """The rows of a view: its query, with names as they were meant where it was created."""
         sql = spark_sql(view, f"{found.schema}.{view.name}")
         transactions = context.transactions
@@ -297,7 +298,7 @@ class Planner:
         return rows
 
     def _call(
-        self, lake: Lake, schema: str, macro: Macro, call: CallRef, context: Context, depth: int, made: _Made
+        self, lake: Lake, schema: str, macro: Macro, call: CallRef, context: QueryContext, depth: int, made: _Made
     ) -> str:
         """The name by which Spark calls a macro of a lake."""
         key = lake.name, macro
@@ -306,7 +307,7 @@ class Planner:
             made.functions[key] = self._function(macro.name, words, context.within(lake, schema), depth + 1, made)
         return made.functions[key]
 
-    def _function(self, name: str, words: tuple[str, str], context: Context, depth: int, made: _Made) -> str:
+    def _function(self, name: str, words: tuple[str, str], context: QueryContext, depth: int, made: _Made) -> str:
         """The name of a function that Spark is given for these words.
 
         One that reads relations of a lake is made for one query: it reads them as that query does.
@@ -321,7 +322,7 @@ class Planner:
                 self._functions.add(short)
         return short
 
-    def _table_function(self, ref: FunctionRef, context: Context, virtual: bool) -> DataFrame | None:
+    def _table_function(self, ref: FunctionRef, context: QueryContext, virtual: bool) -> DataFrame | None:
         rows = functions.evaluate(ref, context, self, virtual)
         if rows is not None:
             return self.local(rows) if isinstance(rows, pa.Table) else rows
@@ -335,7 +336,7 @@ class Planner:
         return local_rows(self.spark, table)
 
 
-def _full_name(ref: RelationRef, context: Context) -> tuple[str, ...]:
+def _full_name(ref: RelationRef, context: QueryContext) -> tuple[str, ...]:
     place = context.find(ref.parts)
     return ref.parts if place is None else (place[0].name, *place[1:])
 

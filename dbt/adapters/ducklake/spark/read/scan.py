@@ -36,12 +36,10 @@ from ..sql.types import (
     stored_field,
     stored_leaf,
 )
+from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID, VIRTUAL_COLUMNS
 from .deletion_masks import living
-from .parquet import WORKERS, Storage, base_name, decoded, few, file_name, local_rows, no_rows, read_parquet, undivided
-
-ROW_ID = "rowid"
-SNAPSHOT_ID = "snapshot_id"
-VIRTUAL_COLUMNS = (ROW_ID, SNAPSHOT_ID)
+from .local_rows import few, local_rows, no_rows
+from .parquet import WORKERS, Storage, base_name, decoded, file_name, read_parquet, undivided
 
 FILE, POSITION, OWN_ROW_ID = "_lake_file", "_lake_position", "_lake_row_id"
 """Where a row is: its file as in `file_keys`, NULL of an inlined row; the position in it, or the inlined row's id;

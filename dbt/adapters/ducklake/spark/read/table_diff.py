@@ -19,10 +19,11 @@ from ...lake.inlined import InlinedRows
 from ...lake.snapshot import LakeState, Table
 from ...lake.types import find_path
 from ..sql.types import query_type, quoted
+from ..sql.virtual_columns import ROW_ID
 from .change_feed import bound_of, lost_rows, moment_of, table_name_of
 from .context import Found
 from .lakes import Lake
-from .scan import ROW_ID, dataframe
+from .scan import dataframe
 
 if TYPE_CHECKING:
     from .table_functions import Call

@@ -21,7 +21,7 @@ from ...lake.transaction import Transaction
 from ..sql.definitions import parse_literal
 from ..sql.names import FunctionRef, name_parts
 from . import change_feed as feed
-from .context import Context
+from .context import QueryContext
 from .lakes import Lake, never_there
 from .table_diff import diff
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PREFIX = "ducklake_"
 
 
-def evaluate(ref: FunctionRef, context: Context, planner: Planner, virtual: bool) -> pa.Table | DataFrame | None:
+def evaluate(ref: FunctionRef, context: QueryContext, planner: Planner, virtual: bool) -> pa.Table | DataFrame | None:
     """The rows of a table function of ours; None for any other function.
 
     `virtual` says whether the query asks for row ids and snapshots.
@@ -54,7 +54,7 @@ def evaluate(ref: FunctionRef, context: Context, planner: Planner, virtual: bool
 class Call:
     """One call of a table function in a query."""
 
-    context: Context
+    context: QueryContext
     planner: Planner
     lake: str
     """The lake that it is of, by its name."""

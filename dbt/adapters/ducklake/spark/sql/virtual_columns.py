@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..read.scan import VIRTUAL_COLUMNS
 from .names import Names, RelationRef
 from .rewriting import Sources
+
+ROW_ID = "rowid"
+SNAPSHOT_ID = "snapshot_id"
+VIRTUAL_COLUMNS = (ROW_ID, SNAPSHOT_ID)
 
 
 def are_named(names: Names) -> bool:

@@ -9,13 +9,13 @@ _HEX = "[0-9a-fA-F]"
 _CLOCK = "(([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?|24:00:00)"
 _OFFSET = "([+-](0[0-9]|1[0-5])(:[0-5][0-9]){0,2})?"
 _UNIT = "(microsecond|millisecond|second|minute|hour|day|week|month|mon|quarter|year|decade|centur(y|ie))"
-_PART = f"-?[0-9]+ {_UNIT}s?"
+PARTITION_PREFIX = f"-?[0-9]+ {_UNIT}s?"
 
 _FORMS = {
     "uuid": f"{_HEX}{{8}}(-{_HEX}{{4}}){{3}}-{_HEX}{{12}}",
     "time_ns": _CLOCK,
     "timetz": _CLOCK + _OFFSET,
-    "interval": f"(?i)({_PART} )*({_PART}|-?[0-9]+:[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,6}})?)",
+    "interval": f"(?i)({PARTITION_PREFIX} )*({PARTITION_PREFIX}|-?[0-9]+:[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,6}})?)",
 }
 """What a text looks like that is a value of a type."""
 

@@ -12,7 +12,8 @@ from ...lake.inlined import arrow_type
 from ...lake.paths import new_file_name
 from ...lake.snapshot import Table
 from ...lake.types import Column, decimal_parts
-from .writer import Target, check_not_null, data_file
+from .data_files import check_not_null, data_file
+from .target import WriteTarget
 
 MOST_ROWS = 100_000
 """With more rows than these the driver asks Spark to write them."""
@@ -28,7 +29,7 @@ def is_simple(column: Column) -> bool:
     return not column.children and (column.type in _SIMPLE or decimal_parts(column.type) is not None)
 
 
-def can_write(rows: pa.Table, target: Target) -> bool:
+def can_write(rows: pa.Table, target: WriteTarget) -> bool:
     table = target.table
     return (
         rows.num_rows <= MOST_ROWS
@@ -39,7 +40,7 @@ def can_write(rows: pa.Table, target: Target) -> bool:
     )
 
 
-def write_local(rows: pa.Table, target: Target) -> list[NewDataFile]:
+def write_local(rows: pa.Table, target: WriteTarget) -> list[NewDataFile]:
     """Writes rows that have the table's columns, and values of their types, as one file."""
     if rows.num_rows == 0:
         return []

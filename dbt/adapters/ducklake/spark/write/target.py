@@ -1,0 +1,29 @@
+"""Where the data files of a table are written, and with which options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow.fs as pafs
+
+from ...lake.options import Options
+from ...lake.snapshot import Table
+
+
+@dataclass(frozen=True)
+class WriteTarget:
+    """Where a table's files go, and how."""
+
+    table: Table
+    folder: str
+    options: Options
+    filesystem: pafs.FileSystem
+    native: Callable[[str], str]
+    spark_target: Callable[[str], str]
+
+    def option(self, name: str) -> str | None:
+        return self.options.get(name, self.table.schema_id, self.table.id)
+
+    def flag(self, name: str) -> bool:
+        return self.options.flag(name, self.table.schema_id, self.table.id)

@@ -1,0 +1,44 @@
+"""Views of the lake and temporary views."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt.adapters.ducklake import LakeSession
+
+from .helpers import rows, run, snapshots
+
+
+def test_views_follow_their_own_schema_and_each_other(lake: LakeSession) -> None:
+    run(
+        lake,
+        "create schema s",
+        "create table s.t as select 1 as a, 'x' as b",
+        "use s",
+        "create view v (k, l) as select a, upper(b) from t",
+        "create view w as select k + 1 as n, date_format(current_date(), 'yyyy') > '2000' as late from v",
+        "use main",
+    )
+    assert rows(lake, "select * from s.v") == [(1, "X")]
+    assert rows(lake, "select * from s.w") == [(2, True)]
+    assert rows(lake, "show views in s") == [("s", "v", False), ("s", "w", False)]
+
+
+def test_a_view_with_an_error_is_refused_when_it_is_made(lake: LakeSession) -> None:
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        lake.execute("create view v as select * from nowhere")
+    assert snapshots(lake) == 0
+
+
+def test_temporary_views_may_read_the_lake(lake: LakeSession) -> None:
+    run(lake, "create table t as select 1 as a", "create or replace temp view tv as select * from t")
+    assert rows(lake, "select * from tv") == [(1,)]
+
+
+def test_a_view_can_not_read_itself(lake: LakeSession) -> None:
+    run(lake, "create table t as select 1 as a", "create view v as select a from t")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        lake.execute("create or replace view v as select a from v")
+    run(lake, "alter view v as select a + 1 as a from t", "alter view v rename to w")
+    assert rows(lake, "select a from w") == [(2,)]
+    assert lake.execute("drop view if exists nowhere.v").snapshot_id is None

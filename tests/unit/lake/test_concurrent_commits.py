@@ -1,0 +1,167 @@
+"""Concurrent commits of threads, processes and the reference: none is lost, none is done twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from dbt.adapters.ducklake.lake import tables as t
+from dbt.adapters.ducklake.lake.catalog import Retry
+from dbt.adapters.ducklake.lake.errors import ConflictError
+
+from ...lakes import Lake, columns
+from ...workers import append_often, die_in_a_commit, in_processes, paper_file, spawn
+from .catalogs import NewLake, every_catalog, every_reference_catalog
+from .changes import (
+    alter,
+    delete,
+    insert,
+)
+
+
+def _assert_all_landed(lake: Lake, writers: int, times: int) -> None:
+    files = lake.rows(t.data_file)
+    assert Counter(f["path"] for f in files) == Counter(
+        f"{w}-{n}.parquet" for w in range(writers) for n in range(times)
+    )
+    assert len({f["data_file_id"] for f in files}) == len({f["begin_snapshot"] for f in files}) == writers * times
+    position = 0
+    for file in sorted(files, key=lambda f: f["row_id_start"]):
+        assert file["row_id_start"] == position
+        position += file["record_count"]
+    (stats,) = lake.rows(t.table_stats)
+    assert (stats["next_row_id"], stats["record_count"]) == (position, position)
+    snapshots = sorted(lake.rows(t.snapshot), key=lambda s: s["snapshot_id"])
+    assert [s["snapshot_id"] for s in snapshots] == list(range(writers * times + 2))
+    assert [s["snapshot_time"] for s in snapshots] == sorted({s["snapshot_time"] for s in snapshots})
+    assert snapshots[-1]["next_file_id"] == writers * times
+    authors = Counter(r["author"] for r in lake.rows(t.snapshot_changes))
+    assert {a: n for a, n in authors.items() if a} == {f"writer {w}": times for w in range(writers)}
+    (column_stats,) = (c for c in lake.rows(t.table_column_stats) if c["column_id"] == 1)
+    assert (column_stats["min_value"], column_stats["max_value"]) == ("1", str(1 + writers))
+
+
+@every_catalog
+def test_appends_of_threads_all_land_once(kind: str, new_lake: NewLake) -> None:
+    lake = Lake(new_lake(kind))
+    lake.create()
+    address = lake.address
+    with ThreadPoolExecutor(8) as pool:
+        attempts = list(pool.map(lambda n: append_often(n, address.catalog, address.data_path, 4), range(8)))
+    assert sum(attempts) >= 32
+    _assert_all_landed(lake, 8, 4)
+
+
+@pytest.mark.processes
+@every_catalog
+def test_appends_of_processes_all_land_once(kind: str, new_lake: NewLake) -> None:
+    lake = Lake(new_lake(kind))
+    lake.create()
+    attempts = in_processes(4, append_often, lake.address.catalog, lake.address.data_path, 8)
+    assert all(isinstance(a, int) for a in attempts), attempts
+    _assert_all_landed(lake, 4, 8)
+
+
+@every_catalog
+def test_of_many_who_replace_a_table_one_wins(kind: str, new_lake: NewLake) -> None:
+    lake = Lake(new_lake(kind))
+    lake.create()
+    barrier, answers = threading.Barrier(6), []
+
+    def work(number: int) -> None:
+        tx = lake.begin(f"writer {number}")
+        table = tx.replace_table(tx.state.table("main", "t"), columns(id="int64"))
+        tx.append(table, [paper_file(f"{number}.parquet", 1)])
+        barrier.wait()
+        try:
+            answers.append(tx.commit().snapshot.id)
+        except ConflictError as error:
+            answers.append(str(error))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    assert sorted(map(str, answers))[0] == "2"
+    assert sum("by writer" in str(a) for a in answers) == 5
+    assert len(lake.rows(t.data_file)) == 1
+
+
+def test_a_commit_gives_up_after_its_tries_and_says_so(new_lake: NewLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = Lake(new_lake("sqlite"), retry=Retry(max_count=2, wait_ms=1))
+    lake.create()
+    monkeypatch.setattr(type(lake.catalog.database), "is_race", lambda *_: True)
+    monkeypatch.setattr("dbt.adapters.ducklake.lake.commit.rows.SnapshotRows.file_id", lambda _: None)
+    tx = lake.begin()
+    insert(tx)
+    with pytest.raises(ConflictError, match=r"first 3 times in a row.*raise retry.max_count"):
+        tx.commit()
+    assert lake.latest == 1
+
+
+@pytest.mark.processes
+@every_catalog
+@pytest.mark.parametrize("after", [1, 3, 6])
+def test_a_commit_that_is_killed_half_way_never_was(kind: str, after: int, new_lake: NewLake) -> None:
+    lake = Lake(new_lake(kind))
+    lake.create()
+    with lake.transaction() as tx:
+        tx.append(tx.state.table("main", "t"), [paper_file("first.parquet", 3)])
+    every = t.metadata.sorted_tables
+    before = [lake.rows(table) for table in every]
+    process = spawn.Process(target=die_in_a_commit, args=(lake.address.catalog, lake.address.data_path, after))
+    process.start()
+    process.join(120)
+    assert process.exitcode == -9
+    assert [lake.rows(table) for table in every] == before
+    with lake.transaction() as tx:
+        insert(tx)
+    assert lake.latest == 3
+
+
+@every_reference_catalog
+def test_the_reference_may_commit_between_our_begin_and_commit(kind: str, new_lake: NewLake) -> None:
+    lake = Lake(new_lake(kind))
+    lake.create()
+    tx = lake.begin()
+    table = tx.state.table("main", "t")
+    tx.append(table, [lake.file(tx, table, {"id": [1], "name": ["ours"]})])
+    with lake.duckdb() as connection:
+        connection.execute("INSERT INTO t VALUES (2, 'inlined')")
+        connection.execute("INSERT INTO t SELECT range + 3, 'theirs' FROM range(20)")
+        connection.execute("CREATE TABLE u (a INT)")
+    assert tx.commit().snapshot.id == 5
+    assert lake.seen_by_duckdb("SELECT count(*), count(DISTINCT rowid), min(id), max(id) FROM t") == [(22, 22, 1, 22)]
+
+
+@every_reference_catalog
+def test_what_the_reference_did_meanwhile_stops_us(kind: str, new_lake: NewLake) -> None:
+    lake = Lake(new_lake(kind))
+    lake.create()
+    lake.append({"id": [1], "name": ["one"]})
+    tx = lake.begin()
+    delete(tx)
+    with lake.duckdb() as connection:
+        connection.execute("DELETE FROM t WHERE id = 1")
+    with pytest.raises(ConflictError, match=r"deletes from main.t, but snapshot 3 meanwhile deleted from it"):
+        tx.commit()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_we_may_commit_within_a_transaction_of_the_reference(kind: str, new_lake: NewLake) -> None:
+    lake = Lake(new_lake(kind))
+    lake.create()
+    with lake.duckdb() as connection:
+        connection.execute("BEGIN")
+        connection.execute("INSERT INTO t SELECT range, 'theirs' FROM range(20)")
+        lake.append({"id": [100], "name": ["ours"]})
+        connection.execute("COMMIT")
+        assert connection.execute("SELECT count(*), count(DISTINCT rowid), max(id) FROM t").fetchone() == (21, 21, 100)
+        connection.execute("BEGIN")
+        connection.execute("INSERT INTO t VALUES (200, 'lost')")
+        with lake.transaction() as tx:
+            alter(tx)
+        with pytest.raises(Exception, match="altered it"):
+            connection.execute("COMMIT")
+    assert lake.latest == 4

@@ -1,0 +1,200 @@
+"""Conflicts: which concurrent changes exclude each other, and how changes_made is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from dbt.adapters.ducklake.lake.catalog import Commit
+from dbt.adapters.ducklake.lake.conflicts import Changes, Intent, check, parse_changes
+from dbt.adapters.ducklake.lake.errors import ConflictError
+from dbt.adapters.ducklake.lake.snapshot import MacroImpl, quoted
+from dbt.adapters.ducklake.lake.transaction import Transaction
+
+from ...conftest import LakeAddress
+from ...lakes import Lake, attached, columns
+from ...workers import paper_file
+from .catalogs import ODD_NAMES, NewLake, every_reference_catalog
+from .changes import (
+    alter,
+    alter_view,
+    comment,
+    create_macro,
+    create_schema,
+    create_table,
+    create_view,
+    delete,
+    drop,
+    drop_macro,
+    drop_schema,
+    drop_view,
+    insert,
+    insert_elsewhere,
+    merge,
+    rename,
+    replace,
+    replace_macro,
+)
+
+CHANGES = [
+    *(insert, delete, merge, replace, alter, rename, drop, comment),
+    *(create_table, create_view, create_schema, drop_schema, alter_view, drop_view, insert_elsewhere),
+    *(create_macro, drop_macro, replace_macro),
+]
+# What must not pass what another did; everything else does.
+CONFLICTS: dict[Callable[[Transaction], None], set[Callable[[Transaction], None]]] = {
+    insert: {replace, alter, drop, comment},
+    delete: {delete, replace, alter, drop, comment},
+    merge: {insert, delete, merge, replace, alter, drop, comment},
+    replace: {insert, delete, merge, replace, alter, drop, comment},
+    alter: {replace, alter, drop, comment},
+    rename: {replace, alter, rename, drop, comment},
+    drop: {drop},
+    comment: {replace, alter, drop, comment},
+    create_table: {create_table, create_view, drop_schema},
+    create_view: {create_table, create_view, drop_schema},
+    create_schema: {create_schema},
+    drop_schema: {
+        *(create_table, create_view, drop_schema, drop_view),
+        *(create_macro, drop_macro, replace_macro),
+    },
+    alter_view: {alter_view, drop_view, drop_schema},
+    drop_view: {drop_view, drop_schema},
+    insert_elsewhere: {drop_schema},
+    create_macro: {create_macro, drop_schema},
+    drop_macro: {drop_macro, replace_macro, drop_schema},
+    replace_macro: {drop_macro, replace_macro, drop_schema},
+}
+NAMES: dict[Callable[[Transaction], None], list[str]] = {
+    rename: ["main.t", "main.renamed"],
+    create_table: ["s.new"],
+    create_view: ["s.new"],
+    create_schema: ["schema fresh"],
+    drop_schema: ["schema s", "s.v", "macro m"],
+    alter_view: ["s.v"],
+    drop_view: ["s.v"],
+    insert_elsewhere: ["s.other"],
+    create_macro: ["macro s.new"],
+    drop_macro: ["macro m"],
+    replace_macro: ["macro m", "macro s.m"],
+}
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lake]:
+    """Copies of one lake in SQLite, which cost nothing to make."""
+    import itertools
+    import shutil
+
+    folder = tmp_path_factory.mktemp("conflicts")
+    original = Lake(LakeAddress("sqlite", f"sqlite:{folder}/original.sqlite", f"{folder}/data/"))
+    with original.transaction() as tx:
+        schema = tx.create_schema("s")
+        tx.create_table(tx.state.schema("main"), "t", columns(id="int64"))
+        tx.create_table(schema, "other", columns(id="int64"))
+        tx.create_view(schema, "v", "select 1 as a", "duckdb")
+        tx.create_macro(schema, "m", (MacroImpl("duckdb", "1", "scalar"),))
+    with original.transaction() as tx:
+        tx.append(tx.state.table("main", "t"), [paper_file("first.parquet", 3)])
+    numbers = itertools.count()
+
+    def copy() -> Lake:
+        number = next(numbers)
+        shutil.copy(f"{folder}/original.sqlite", f"{folder}/{number}.sqlite")
+        return Lake(LakeAddress("sqlite", f"sqlite:{folder}/{number}.sqlite", f"{folder}/data/"))
+
+    return copy
+
+
+@pytest.mark.parametrize("theirs", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("mine", CHANGES, ids=lambda change: change.__name__)
+def test_a_commit_passes_another_or_names_it(
+    mine: Callable[[Transaction], None], theirs: Callable[[Transaction], None], copies: Callable[[], Lake]
+) -> None:
+    lake = copies()
+    transaction = lake.begin("me", "mine")
+    mine(transaction)
+    with lake.transaction(author="Ada", message="theirs first") as other:
+        theirs(other)
+    if theirs not in CONFLICTS[mine]:
+        assert transaction.commit().snapshot.id == lake.latest == 4
+        return
+    with pytest.raises(
+        ConflictError, match=r"snapshot 3 by Ada \(theirs first\) meanwhile .*; nothing was changed"
+    ) as raised:
+        transaction.commit()
+    assert lake.latest == 3
+    assert any(name in str(raised.value) for name in NAMES.get(mine, ["main.t"]))
+
+
+def _on(kind: str) -> Intent:
+    return Intent(tables=frozenset({(kind, 7)}), names={7: "main.t"})
+
+
+@pytest.mark.parametrize(
+    ("mine", "changes", "conflicts"),
+    [
+        ("truncated", "merge_adjacent:7", True),
+        ("truncated", "rewrite_delete:7", True),
+        ("truncated", "compacted_table:7", True),
+        ("truncated", "inline_flush:7", True),
+        ("truncated", "inlined_delete:7", True),
+        ("truncated", "inlined_insert:7", False),
+        ("deleted", "rewrite_delete:7,inlined_delete:7", False),  # what it did to the same files is asked of them
+        ("inlined", "inline_flush:7", True),
+        ("inlined", "inlined_delete:7", True),
+        ("inlined", "inlined_insert:7", False),
+        ("truncated", "deleted_from_table:70", False),
+        ("inserted", "merge_adjacent:7,inline_flush:7", False),
+        ("compacted", "deleted_from_table:7", True),
+        ("compacted", "inlined_delete:7", True),
+        ("compacted", "dropped_table:7", True),
+        ("compacted", "merge_adjacent:7", True),
+        ("compacted", "inserted_into_table:7", False),
+        ("flushed", "inlined_delete:7", True),
+        ("flushed", "inline_flush:7", True),
+        ("flushed", "inlined_insert:7", False),
+        ("altered", "altered_view:7", True),
+        ("dropped", "dropped_view:7", True),
+    ],
+)
+def test_what_the_reference_does_is_passed_or_not(mine: str, changes: str, conflicts: bool) -> None:
+    others = [Commit(3, changes, None, None, None)]
+    if conflicts:
+        with pytest.raises(ConflictError, match="main.t, but snapshot 3 meanwhile"):
+            check(_on(mine), others)
+    else:
+        check(_on(mine), others)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_any_name_comes_back_from_changes_made(name: str) -> None:
+    text = f"created_schema:{quoted(name)},created_table:{quoted(name)}.{quoted(name)},dropped_table:5"
+    changes = parse_changes(text)
+    assert changes.created_schemas == {name.lower()}
+    assert changes.created == {(name.lower(), name.lower())}
+    assert changes.tables == {("dropped", 5)}
+
+
+def test_macros_and_kinds_of_a_later_version_are_no_changes_of_tables() -> None:
+    changes = parse_changes('created_scalar_macro:"Main"."m",dropped_table_macro:3,something_new:"a,b":4')
+    assert changes == Changes(
+        created_macros=frozenset({("scalar", "main", "m")}), dropped_macros=frozenset({("table", 3)})
+    )
+
+
+@every_reference_catalog
+def test_the_reference_writes_the_same_words(kind: str, new_lake: NewLake) -> None:
+    address = new_lake(kind)
+    with attached(address) as connection:
+        for number, name in enumerate(ODD_NAMES):
+            connection.execute(f"CREATE TABLE {quoted(name)} (a INT)")
+            connection.execute(f"ALTER TABLE {quoted(name)} ADD COLUMN b INT")
+            connection.execute(
+                f"DROP TABLE {quoted(name)}" if number % 2 else f"INSERT INTO {quoted(name)} VALUES (1, 2)"
+            )
+    changes = [parse_changes(text) for text in Lake(address).changes]
+    assert [name for c in changes for _, name in c.created] == [name.lower() for name in ODD_NAMES]
+    assert Counter(kind for c in changes for kind, _ in c.tables) == {"altered": 10, "dropped": 5, "inserted": 5}
