@@ -12,12 +12,19 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
-# In an environment with dbt-core `dbt` is its package: the layers are looked at under a name of their own.
-LAYERS := .layers
-lint: $(STAMP)
+lint: style types layers  ## what pre-commit runs too
+
+.PHONY: style types layers
+style: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(STAMP)
 	$(BIN)/mypy
+
+# In an environment with dbt-core, `dbt` is its package: import-linter sees ours as `ducklake`.
+LAYERS := .layers
+layers: $(STAMP)
 	mkdir -p $(LAYERS) && ln -sfn ../dbt/adapters/ducklake $(LAYERS)/ducklake
 	PYTHONPATH=$(LAYERS) $(BIN)/lint-imports --no-cache
 
