@@ -1,6 +1,6 @@
-"""`make bench`: each figure as a ratio to what a user would do instead, measured in the same run.
+"""`make bench`: compares dbt-ducklake with what a user would do instead, both measured in the same run.
 
-`python -m benchmarks --rows 1000000 --rounds 3 write scan` runs a part of it, on fewer rows.
+`python -m benchmarks --rows 1000000 --rounds 3 write scan` runs some of the suites, on fewer rows.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import dbt_runs, lake_format, rivals, rows, scan, write
-from .harness import Bench, Figure, table
+from . import catalog, dbt_runs, row_changes, scan, table_formats, write
+from .harness import Bench, Figure, markdown_table
 
 SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
     "write": write.run,
     "scan": scan.run,
-    "catalog": lake_format.run,
+    "catalog": catalog.run,
     "dbt": dbt_runs.run,
-    "rows": rows.run,
+    "rows": row_changes.run,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], help="which to run; all if none is named")
+    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], help="the suites to run; without any, all")
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=5, help="how often each side is measured")
+    parser.add_argument("--rounds", type=int, default=5, help="how many times each side is measured")
     parser.add_argument("--memory", default="4g", help="Spark's driver memory")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="lake-bench-"))
     figures: list[Figure] = []
     try:
         suites = arguments.suites or list(SUITES)
-        config = rivals.config(folder) if "rows" in suites else {}
+        config = table_formats.spark_config(folder) if "rows" in suites else {}
         with Bench(folder, arguments.rows, arguments.rounds, arguments.memory, config) as bench:
             for name in suites:
                 figures += SUITES[name](bench)
@@ -44,7 +44,7 @@ def main() -> None:
             print(f"{arguments.rows:,} rows, median of {arguments.rounds} rounds\n")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(table(figures))
+    print(markdown_table(figures))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What dbt costs on top of the statements that it runs, and what it does without Spark."""
+"""dbt: its overhead over the statements that it runs, docs without Spark, and the time to a first model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TABLES = 1_000
 
 
 def run(bench: Bench) -> list[Figure]:
-    return [*_runs(bench), *_docs(bench), _first_model(bench)]
+    return [*_many_models(bench), *_docs_generate(bench), _one_model(bench)]
 
 
 class Project:
-    """A dbt project in a folder, and the lake that it builds into."""
+    """A dbt project and its lake in a folder."""
 
     def __init__(self, folder: Path, models: dict[str, str]) -> None:
         self.folder = folder
@@ -32,37 +32,37 @@ class Project:
             (folder / "models" / f"{name}.sql").write_text(sql)
 
     def dbt(self, *command: str) -> tuple[float, str]:
-        """The seconds that a command takes in a process of its own, and what it prints."""
+        """Runs a command in a new process. Returns its seconds and its output."""
         flags = ["--no-use-colors", "--no-send-anonymous-usage-stats"]
-        begun = time.perf_counter()
-        done = subprocess.run(
+        start = time.perf_counter()
+        completed = subprocess.run(
             [sys.executable, "-m", "dbt.cli.main", *flags, *command, "--project-dir", ".", "--profiles-dir", "."],
             cwd=self.folder,
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return time.perf_counter() - begun, done.stdout
+        assert completed.returncode == 0, completed.stdout + completed.stderr
+        return time.perf_counter() - start, completed.stdout
 
 
-def _runs(bench: Bench) -> list[Figure]:
-    """Models of one row, against the same statements in one LakeSession."""
+def _many_models(bench: Bench) -> list[Figure]:
+    """Models of one row, compared with the same statements in a LakeSession."""
     lake = bench.lake
     sql = "{{ config(materialized='table') }} select 1 as id"
     project = Project(bench.folder / "runs", {f"m{number}": sql for number in range(MODELS)})
     lake.execute("create schema bare")
     for number in range(10):
         lake.execute(f"create or replace table bare.m{number} as select 1 as id")
-    begun = time.perf_counter()
+    start = time.perf_counter()
     for number in range(MODELS):
         lake.execute(f"create or replace table bare.m{number} as select 1 as id")
-    bare = (time.perf_counter() - begun) / MODELS
+    bare = (time.perf_counter() - start) / MODELS
     figures = [Figure("one statement, create table as", bare * 1000, "ms")]
     for threads in (1, 4):
         _, log = project.dbt("run", "--threads", str(threads))
-        # The first model waits for Spark to start, and those behind it with it.
-        seconds = [float(found) for found in re.findall(r"OK created .* in ([\d.]+)s\]", log)]
+        # The first model of each thread waits for Spark to start.
+        seconds = [float(match) for match in re.findall(r"OK created .* in ([\d.]+)s\]", log)]
         assert len(seconds) == MODELS
         warm = sorted(seconds)[: -threads or None]
         each = sum(warm) / len(warm) / threads
@@ -78,7 +78,7 @@ def _runs(bench: Bench) -> list[Figure]:
     return figures
 
 
-def _docs(bench: Bench) -> list[Figure]:
+def _docs_generate(bench: Bench) -> list[Figure]:
     sql = "{{ config(materialized='table') }} select 1 as id"
     project = Project(bench.folder / "docs", {f"t{number}": sql for number in range(TABLES)})
     from dbt.adapters.ducklake import LakeSession
@@ -93,8 +93,8 @@ def _docs(bench: Bench) -> list[Figure]:
     return [Figure(f"dbt docs generate, {TABLES:,} tables", docs, "s", parse, "dbt parse", goal="3 s more")]
 
 
-def _first_model(bench: Bench) -> Figure:
-    """From the command to the end of a run of one model, beside a program that does the same without dbt."""
+def _one_model(bench: Bench) -> Figure:
+    """A run of one model with the start of its process, compared with a program that does the same without dbt."""
     sql = "{{ config(materialized='table') }} select 1 as id"
     project = Project(bench.folder / "first", {"first": sql})
     project.dbt("run")
@@ -105,6 +105,6 @@ def _first_model(bench: Bench) -> Figure:
         "lake.execute('create or replace table first as select 1 as id')\n"
         "lake.close()\n"
     )
-    begun = time.perf_counter()
+    start = time.perf_counter()
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
-    return Figure("dbt run of one model, from the start", with_dbt, "s", time.perf_counter() - begun, "LakeSession")
+    return Figure("dbt run of one model, from the start", with_dbt, "s", time.perf_counter() - start, "LakeSession")

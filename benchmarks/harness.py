@@ -1,4 +1,4 @@
-"""What every benchmark needs: a session, a clock that takes turns, and a table to print."""
+"""Shared by all benchmarks: a Spark session with an empty lake, timing in turns, and the table of results."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from dbt.adapters.ducklake import LakeSession
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table: what was measured, beside what it is measured against."""
+    """One line of the table: a measurement of ours, and of what it is compared with."""
 
     name: str
     ours: float
     unit: str = "s"
-    other: float | None = None
-    against: str = ""
+    baseline: float | None = None
+    compared_with: str = ""
     goal: str = ""
 
     @property
     def ratio(self) -> float | None:
-        return self.ours / self.other if self.other else None
+        return self.ours / self.baseline if self.baseline else None
 
 
 class Bench:
@@ -50,56 +50,55 @@ class Bench:
         return self.lake.spark
 
     def __enter__(self) -> Bench:
-        self.spark.range(1000).selectExpr("sum(id)").collect()  # Spark's own start is not measured
+        self.spark.range(1000).selectExpr("sum(id)").collect()  # so that no benchmark measures the start of Spark
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.lake.close()
 
     def sample_sql(self, rows: int | None = None) -> str:
-        """A query that makes rows of six common types out of nothing."""
+        """A query that generates rows of six columns of common types."""
         return f"""
             select id, id % 1000 as customer, cast(id * 1.5 as decimal(12,2)) as amount, id / 7 as share,
                    concat('item ', id % 50000) as item, timestamp_seconds(1700000000 + id) as ordered_at
             from range({rows or self.rows})
         """
 
-    def turns(self, *sides: Callable[[int], object]) -> list[float]:
-        """The median seconds of each side; they take turns, so that a noisy moment meets them all.
+    def median_seconds(self, *sides: Callable[[int], object]) -> list[float]:
+        """The median time of each side. The sides take turns in each round, so that noise hits all of them.
 
-        A side is told which round it is, -1 being the one to warm up.
+        Each side gets the number of the round. The first is a warm-up, with number -1, and is not measured.
         """
         seconds: list[list[float]] = [[] for _ in sides]
         for side in sides:
             side(-1)
-        for number in range(self.rounds):
-            for index in range(len(sides)):
-                which = (index + number) % len(sides)
-                begun = time.perf_counter()
-                sides[which](number)
-                seconds[which].append(time.perf_counter() - begun)
+        for round_number in range(self.rounds):
+            for turn in range(len(sides)):
+                side = (turn + round_number) % len(sides)
+                start = time.perf_counter()
+                sides[side](round_number)
+                seconds[side].append(time.perf_counter() - start)
         return [statistics.median(s) for s in seconds]
 
 
-def consume(rows: DataFrame) -> None:
-    """Has every value computed, and keeps none."""
+def compute_all_rows(rows: DataFrame) -> None:
+    """Computes every value and discards it."""
     rows.write.format("noop").mode("overwrite").save()
 
 
 def peak_memory_mb() -> float:
-    """The most memory that this process has had, in MB: the Python driver, not the JVM."""
+    """The peak memory of this process in MB: the Python driver without the JVM."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def table(figures: Sequence[Figure]) -> str:
-    """The figures as a Markdown table."""
-    head = ("what", "ours", "against", "other", "ratio", "goal")
+def markdown_table(figures: Sequence[Figure]) -> str:
+    head = ("task", "dbt-ducklake", "compared with", "other", "ratio", "goal")
     rows = [
         (
             f.name,
             _number(f.ours, f.unit),
-            f.against,
-            _number(f.other, f.unit) if f.other is not None else "",
+            f.compared_with,
+            _number(f.baseline, f.unit) if f.baseline is not None else "",
             f"{f.ratio:.2f}" if f.ratio is not None else "",
             f.goal,
         )

@@ -1,30 +1,36 @@
-"""Reading a table against `spark.read.parquet` of the same files."""
+"""Reads of a table, compared with `spark.read.parquet` of the same files."""
 
 from __future__ import annotations
 
-from .harness import Bench, Figure, consume
+from .harness import Bench, Figure, compute_all_rows
 
 
 def run(bench: Bench) -> list[Figure]:
     bench.lake.execute(f"create or replace table scanned as {bench.sample_sql()}")
-    files = [r.data_file for r in bench.lake.sql("select data_file from ducklake_list_files('scanned')").collect()]
+    files = [row.data_file for row in bench.lake.sql("select data_file from ducklake_list_files('scanned')").collect()]
     aggregate = "sum(amount), max(item), count(distinct customer)"
 
-    def ours(number: int) -> None:
-        consume(bench.lake.sql("select * from scanned"))
+    def scan_lake(round_number: int) -> None:
+        compute_all_rows(bench.lake.sql("select * from scanned"))
 
-    def other(number: int) -> None:
-        consume(bench.spark.read.parquet(*files))
+    def scan_parquet(round_number: int) -> None:
+        compute_all_rows(bench.spark.read.parquet(*files))
 
-    def ours_aggregate(number: int) -> None:
+    def aggregate_lake(round_number: int) -> None:
         bench.lake.sql(f"select {aggregate} from scanned").collect()
 
-    def other_aggregate(number: int) -> None:
+    def aggregate_parquet(round_number: int) -> None:
         bench.spark.read.parquet(*files).selectExpr(*aggregate.split(", ")).collect()
 
-    full, full_other = bench.turns(ours, other)
-    few, few_other = bench.turns(ours_aggregate, other_aggregate)
+    full_scan, parquet_full_scan = bench.median_seconds(scan_lake, scan_parquet)
+    columns, parquet_columns = bench.median_seconds(aggregate_lake, aggregate_parquet)
     return [
-        Figure("full scan", full, other=full_other, against="spark.read.parquet", goal="1.05"),
-        Figure("aggregate of three columns", few, other=few_other, against="spark.read.parquet", goal="1.05"),
+        Figure("full scan", full_scan, baseline=parquet_full_scan, compared_with="spark.read.parquet", goal="1.05"),
+        Figure(
+            "aggregate of three columns",
+            columns,
+            baseline=parquet_columns,
+            compared_with="spark.read.parquet",
+            goal="1.05",
+        ),
     ]

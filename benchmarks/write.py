@@ -1,4 +1,4 @@
-"""CREATE TABLE AS against Spark's own Parquet write of the same query."""
+"""CREATE TABLE AS, compared with Spark's Parquet write of the same query."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from .harness import Bench, Figure
 def run(bench: Bench) -> list[Figure]:
     sql = bench.sample_sql()
 
-    def ours(number: int) -> None:
+    def write_lake(round_number: int) -> None:
         bench.lake.execute(f"create or replace table written as {sql}")
 
-    def other(number: int) -> None:
+    def write_parquet(round_number: int) -> None:
         bench.spark.sql(sql).write.mode("overwrite").parquet(f"{bench.folder}/plain")
 
-    ours_seconds, other_seconds = bench.turns(ours, other)
+    lake_seconds, parquet_seconds = bench.median_seconds(write_lake, write_parquet)
     return [
         Figure(
             f"create table as, {bench.rows:,} rows",
-            ours_seconds,
-            other=other_seconds,
-            against="Spark Parquet write",
+            lake_seconds,
+            baseline=parquet_seconds,
+            compared_with="Spark Parquet write",
             goal="1.10",
         )
     ]

@@ -1,4 +1,4 @@
-"""`make quickstart`: the shop of this folder, built twice into a new lake in quickstart/."""
+"""`make quickstart`: builds the shop project of this folder twice, into a new lake in quickstart/."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dbt.adapters.ducklake import LakeSession
 
 PROJECT = Path(__file__).parent
 FOLDER = Path.cwd() / "quickstart"
-WHERE = [
+FOLDER_OPTIONS = [
     *("--project-dir", str(PROJECT)),
     *("--profiles-dir", str(PROJECT)),
     *("--target-path", str(FOLDER / "target")),
@@ -30,34 +30,37 @@ def main() -> int:
     print(f"A lake in {FOLDER}: its catalog is one SQLite file, its data are Parquet files.\n")
     if not dbt("build"):
         return 1
-    later = f"{{today: 2026-02-20, since: '{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S}+00:00'}}"
-    again = ["--exclude-resource-types", "seed", "test", "unit_test"]
-    again += ["--event-time-start", "2026-01-01", "--event-time-end", "2027-01-01"]  # of microbatch models
-    if not dbt("build", *again, "--vars", later) or not dbt("docs", "generate", "--vars", later):
+    variables = f"{{today: 2026-02-20, since: '{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S}+00:00'}}"
+    second_build = ["--exclude-resource-types", "seed", "test", "unit_test"]
+    second_build += ["--event-time-start", "2026-01-01", "--event-time-end", "2027-01-01"]  # for the microbatch model
+    if not dbt("build", *second_build, "--vars", variables) or not dbt("docs", "generate", "--vars", variables):
         return 1
-    look()
-    print(NEXT)
+    show_results()
+    print(NEXT_STEPS)
     return 0
 
 
 def dbt(*command: str) -> bool:
     print(f"\n$ dbt {' '.join(command)}\n")
-    return dbtRunner().invoke([*command, *WHERE]).success
+    return dbtRunner().invoke([*command, *FOLDER_OPTIONS]).success
 
 
-def look() -> None:
-    """What the two runs left in the lake."""
+def show_results() -> None:
+    """Prints the snapshots and changes of the two builds."""
     lake = LakeSession(f"sqlite:{FOLDER}/metadata.sqlite")
     for title, query in (
-        ("Each model that changed the lake is a snapshot", HISTORY),
-        ("Orders of now beside those of the first run: time travel", "select * from orders_then order by status"),
-        ("Customers who ordered meanwhile, before and after: a dbt snapshot", ORDERED),
+        ("Each model that changed the lake is a snapshot", SNAPSHOTS),
+        (
+            "Time travel: the current orders compared with those of the first build",
+            "select * from orders_since order by status",
+        ),
+        ("A dbt snapshot: customers with new orders, before and after", CUSTOMER_VERSIONS),
     ):
         print(f"\n{title}:\n")
         lake.sql(query).show(50, truncate=False)
 
 
-HISTORY = """
+SNAPSHOTS = """
     with snapshots as (
         select *, from_json(commit_extra_info, 'rows struct<inserted int, updated int, deleted int>').rows as changed
         from ducklake_snapshots()
@@ -68,14 +71,14 @@ HISTORY = """
     order by snapshot_id
 """
 
-ORDERED = """
+CUSTOMER_VERSIONS = """
     select name, orders, spent, dbt_valid_from as since, dbt_valid_to as until
     from customers_history
     where customer_id in (select customer_id from customers_history where dbt_valid_to is not null)
     order by name, since
 """
 
-NEXT = f"""What to look at next
+NEXT_STEPS = f"""What to look at next
 
   * The project:  {PROJECT} -- models, tests and this program
   * The docs:     python -m http.server --directory {FOLDER}/target, then http://localhost:8000

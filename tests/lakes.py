@@ -13,13 +13,15 @@ import pyarrow.parquet as pq
 import sqlalchemy as sa
 
 from dbt.adapters.ducklake.lake import tables as t
-from dbt.adapters.ducklake.lake.catalog import Catalog, Retry
+from dbt.adapters.ducklake.lake.arrow_types import arrow_type
+from dbt.adapters.ducklake.lake.catalog import Catalog
 from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
 from dbt.adapters.ducklake.lake.files import NewDataFile
-from dbt.adapters.ducklake.lake.inlined import arrow_type
-from dbt.adapters.ducklake.lake.paths import new_file_name
-from dbt.adapters.ducklake.lake.snapshot import LakeState, Snapshots, Table, load_state
-from dbt.adapters.ducklake.lake.stats import file_stats
+from dbt.adapters.ducklake.lake.parquet_footer import file_stats
+from dbt.adapters.ducklake.lake.paths import new_data_file_name
+from dbt.adapters.ducklake.lake.retry import Retry
+from dbt.adapters.ducklake.lake.snapshot import LakeState, Table
+from dbt.adapters.ducklake.lake.snapshot_loader import Snapshots, load_state
 from dbt.adapters.ducklake.lake.transaction import Transaction
 from dbt.adapters.ducklake.lake.types import Column
 
@@ -78,18 +80,18 @@ class Lake:
 
     def file(self, tx: Transaction, table: Table, rows: Mapping[str, list[Any]]) -> NewDataFile:
         """A Parquet file with these rows, where the table keeps its files."""
-        return write_file(tx.state.folder(self.catalog.data_path, table), table, rows)
+        return write_file(tx.state.table_folder(self.catalog.data_path, table), table, rows)
 
     @property
     def latest(self) -> int:
         with self.catalog.read() as connection:
-            return self.catalog.latest(connection).id
+            return self.catalog.latest_snapshot(connection).id
 
     @property
     def state(self) -> LakeState:
         """The newest state as the catalog holds it, past every cache."""
         with self.catalog.read() as connection:
-            return load_state(connection, self.catalog.latest(connection).id)
+            return load_state(connection, self.catalog.latest_snapshot(connection).id)
 
     def table(self, name: str = "t", schema: str = "main") -> Table:
         return self.state.table(schema, name)
@@ -124,7 +126,7 @@ def attached(address: LakeAddress, **options: Any) -> Iterator[duckdb.DuckDBPyCo
 
 def write_file(folder: str, table: Table, rows: Mapping[str, list[Any]]) -> NewDataFile:
     schema = pa.schema([_field(c) for c in table.columns if c.name in rows])
-    name = new_file_name()
+    name = new_data_file_name()
     os.makedirs(folder, exist_ok=True)
     pq.write_table(pa.table(dict(rows), schema=schema), folder + name)
     metadata = pq.read_metadata(folder + name)

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from dbt.adapters.ducklake.lake.catalog import Catalog
 from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
 from dbt.adapters.ducklake.lake.files import NewDataFile
-from dbt.adapters.ducklake.lake.snapshot import Snapshots
+from dbt.adapters.ducklake.lake.snapshot_loader import Snapshots
 from dbt.adapters.ducklake.lake.stats import ColumnStats
 from dbt.adapters.ducklake.lake.transaction import Transaction
 
@@ -50,7 +50,7 @@ def _run(ready: Any, go: Any, answers: Any, work: Callable[..., Any], *arguments
 def open_lake(number: int, catalog: str, data_path: str, schema: str | None) -> int:
     lake = Catalog.open(catalog, data_path, metadata_schema=schema)
     with lake.read() as connection:
-        return lake.latest(connection).id
+        return lake.latest_snapshot(connection).id
 
 
 def hold_duckdb_file(path: str, held: Any, release: Any) -> None:

@@ -18,7 +18,7 @@
 {%- endmacro %}
 
 {% macro ducklake__persist_docs(relation, model, for_relation, for_columns) -%}
-  {#- A function is made with its comment. -#}
+  {#- CREATE FUNCTION has set the comment of a function. -#}
   {%- if relation.is_function -%}{{ return('') }}{%- endif -%}
   {%- set comment = model.description if for_relation and config.persist_relation_docs() else none -%}
   {%- set columns = model.columns if for_columns and config.persist_column_docs() else none -%}

@@ -2,7 +2,7 @@
   {% do return(default__generate_database_name(custom_database_name, node)) %}
 {%- endmacro %}
 
-{#- A table keeps its id and its past; a view of that name gives way in the same snapshot. -#}
+{#- A replaced table keeps its id and its history. A view of the same name is dropped in the same snapshot. -#}
 {% macro ducklake__create_table_as(temporary, relation, compiled_code, language='sql') -%}
   {%- if temporary -%}
     create or replace temporary view {{ relation }} as
@@ -59,7 +59,7 @@
   {%- endcall -%}
 {%- endmacro %}
 
-{#- A view of the SparkSession, which threads share: its name is told apart by the model's schema. -#}
+{#- A temporary view of the SparkSession. Threads share the session, so the name contains the model's schema. -#}
 {% macro ducklake__make_temp_relation(base_relation, suffix) -%}
   {%- set name = [base_relation.schema, base_relation.identifier ~ suffix, invocation_id] | join('__') -%}
   {% do return(api.Relation.create(identifier=name | replace('-', '_'), type='view')) %}

@@ -1,19 +1,19 @@
-{#- What changed in a table from a snapshot or a moment to another one, both included. It stands in FROM. -#}
+{#- The change feed of a table between two snapshots or timestamps, both included. For use in FROM. -#}
 
 {% macro ducklake_table_changes(relation, start, end) -%}
-  {{ return(adapter.changes('ducklake_table_changes', relation, start, end)) }}
+  {{ return(adapter.change_feed_call('ducklake_table_changes', relation, start, end)) }}
 {%- endmacro %}
 
 {% macro ducklake_table_insertions(relation, start, end) -%}
-  {{ return(adapter.changes('ducklake_table_insertions', relation, start, end)) }}
+  {{ return(adapter.change_feed_call('ducklake_table_insertions', relation, start, end)) }}
 {%- endmacro %}
 
 {% macro ducklake_table_deletions(relation, start, end) -%}
-  {{ return(adapter.changes('ducklake_table_deletions', relation, start, end)) }}
+  {{ return(adapter.change_feed_call('ducklake_table_deletions', relation, start, end)) }}
 {%- endmacro %}
 
-{#- What changed in a table since this incremental model last consumed it; all of its rows, if it never did. -#}
+{#- The changes of a table that this incremental model has not consumed yet; in its first run, all rows of the table. -#}
 {% macro ducklake_new_changes(relation, if_expired='error') -%}
   {%- if not execute -%}{{ return('(select 1)') }}{%- endif -%}
-  {{ return(adapter.new_changes(relation, this, model.unique_id, not is_incremental(), if_expired)) }}
+  {{ return(adapter.new_changes_call(relation, this, model.unique_id, not is_incremental(), if_expired)) }}
 {%- endmacro %}

@@ -1,9 +1,9 @@
-{#- The rows that differ between two versions of a table: added, removed, changed, by a key. In a model it stands in
-    FROM; dbt run-operation ducklake_diff --args '{relation: orders, from: 3, to: 7, key: id}' prints them. -#}
+{#- The rows that were added, removed or changed, by a key, between two versions of a table. For use in FROM; or prints
+    them: dbt run-operation ducklake_diff --args '{relation: orders, from: 3, to: 7, key: id}' -#}
 {% macro ducklake_diff(relation, from, to, key=none) -%}
   {%- if relation is string -%}
-    {{ print(adapter.diff_text(ducklake_named(relation), from, to, key)) }}
+    {{ print(adapter.diff_report(ducklake_resolve_relation(relation), from, to, key)) }}
   {%- else -%}
-    {{ return(adapter.diff(relation, from, to, key)) }}
+    {{ return(adapter.diff_call(relation, from, to, key)) }}
   {%- endif -%}
 {%- endmacro %}

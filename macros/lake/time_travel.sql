@@ -1,4 +1,4 @@
-{#- A relation as it was at a version, the number of a snapshot, or at a moment. It stands in FROM. -#}
+{#- A relation as of a version, which is the number of a snapshot, or as of a timestamp. For use in FROM. -#}
 {% macro ducklake_at(relation, version=none, timestamp=none) -%}
-  {{ return(adapter.at(relation, version, timestamp)) }}
+  {{ return(adapter.relation_at(relation, version, timestamp)) }}
 {%- endmacro %}

@@ -1,9 +1,10 @@
-{#- A clone is a view of the other relation: two tables on one set of files would lose them to each other's clean-up. -#}
+{#- A clone is a view of the other relation. With two tables on the same files, the cleanup of one would delete the
+    files of the other. -#}
 {% macro ducklake__can_clone_table() -%}
   {{ return(False) }}
 {%- endmacro %}
 
-{#- A view in place of the relation that it reads would lose it. -#}
+{#- Skips a relation that is its own source: a view in its place would replace the relation that it reads. -#}
 {% materialization clone, adapter='ducklake' %}
   {%- if defer_relation and defer_relation.render() | lower == this.render() | lower -%}
     {%- if load_cached_relation(this) is none -%}

@@ -1,4 +1,4 @@
-{#- As every node here, one transaction with its hooks; dbt's own commits before the last ones. -#}
+{#- One transaction with the node's hooks, as for every node. dbt's own materialization commits before the post hooks. -#}
 {% materialization function, adapter='ducklake', supported_languages=['sql', 'python', 'javascript'] %}
   {%- set target_relation = this.incorporate(type=this.Function) -%}
   {%- set function_config = this.get_function_config(model) -%}
@@ -9,14 +9,14 @@
       " macro, or as a model"
     ) }}
   {%- endif -%}
-  {#- By a name of its own, since dbt looks into calls of adapter.dispatch before it runs them. -#}
+  {#- Through a variable: dbt parses direct calls of adapter.dispatch, and cannot resolve a computed macro name. -#}
   {%- set dispatch = adapter.dispatch -%}
   {%- set build = dispatch(this.get_function_macro_name(function_config), 'dbt') -%}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
   {%- call statement('main') -%}{{ build(target_relation) }}{%- endcall -%}
-  {% do ducklake_finish(target_relation, none) %}
+  {% do ducklake_finish_node(target_relation, none) %}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
@@ -26,7 +26,7 @@
   RETURNS {{ model.returns.data_type }}
   {{ scalar_function_volatility_sql() }}
   {%- if model.description and config.persist_relation_docs() %}
-  COMMENT {{ adapter.text_literal(model.description) }}
+  COMMENT {{ adapter.string_literal(model.description) }}
   {%- endif %}
 {%- endmacro %}
 

@@ -13,17 +13,17 @@
   {%- call statement('main') -%}{{ sql }}{%- endcall -%}
   {%- set rows = agate_table.limit(0) if flags.EMPTY else agate_table -%}
   {%- do store_result('main', response=adapter.load_seed(target_relation, rows)) -%}
-  {% do ducklake_finish(target_relation, existing_relation) %}
+  {% do ducklake_finish_node(target_relation, existing_relation) %}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
 
 {% macro ducklake_create_seed_table(relation, agate_table) -%}
-  {%- set given = model['config'].get('column_types', {}) -%}
+  {%- set column_types = model['config'].get('column_types', {}) -%}
   {%- set quote = model['config'].get('quote_columns', none) -%}
   create or replace table {{ relation }} (
     {%- for name in agate_table.column_names %}
-    {{ adapter.quote_seed_column(name, quote) }} {{ given.get(name, adapter.convert_type(agate_table, loop.index0)) }}
+    {{ adapter.quote_seed_column(name, quote) }} {{ column_types.get(name, adapter.convert_type(agate_table, loop.index0)) }}
     {%- if not loop.last %},{% endif %}
     {%- endfor %}
   )

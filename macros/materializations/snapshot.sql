@@ -1,23 +1,23 @@
 {% materialization snapshot, adapter='ducklake' %}
-  {% do adapter.begin_node() %}
+  {% do adapter.begin_node_transaction() %}
   {{ return(dbt.materialization_snapshot_default()) }}
 {% endmaterialization %}
 
-{#- What changed since the last run, by one comparison of the source with the versions that are current: the source is
-    computed once, so that one that is costly or tells another time at each look does no harm. Each row of the source
-    or of the table has the changes that it makes: of a key that is gone the version ends, and with new_record another
-    begins. -#}
+{#- Finds the changes since the last run with one join of the source and the current versions. dbt's default macro
+    computes the source several times, which is slow, and wrong if the source is not deterministic. Each joined row
+    lists its changes, and explode() makes a row of each. The version of a key that left the source ends. With
+    new_record another version begins, which is marked as deleted. -#}
 {% macro ducklake__snapshot_staging_table(strategy, source_sql, target_relation) -%}
   {%- set names = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
-  {%- set until = config.get('dbt_valid_to_current') -%}
+  {%- set valid_to_current = config.get('dbt_valid_to_current') -%}
   {%- set key, hard_deletes, now = strategy.unique_key, strategy.hard_deletes, snapshot_get_time() -%}
   {%- set new_record = hard_deletes == 'new_record' -%}
-  {%- set ends_deleted = new_record or hard_deletes == 'invalidate' -%}
+  {%- set tracks_deletes = new_record or hard_deletes == 'invalidate' -%}
   {%- set changed = strategy.row_changed -%}
-  {%- set gone = 'true' -%}
+  {%- set not_yet_deleted = 'true' -%}
   {%- if new_record -%}
     {%- set changed -%} {{ changed }} or snapshotted_data.{{ names.dbt_is_deleted }} = 'True' {%- endset -%}
-    {%- set gone -%} snapshotted_data.{{ names.dbt_is_deleted }} != 'True' {%- endset -%}
+    {%- set not_yet_deleted -%} snapshotted_data.{{ names.dbt_is_deleted }} != 'True' {%- endset -%}
     {%- set target_columns = adapter.get_columns_in_relation(target_relation) | map(attribute='name') | list -%}
     {%- set source_columns = get_columns_in_query(source_sql) -%}
   {%- endif -%}
@@ -26,10 +26,10 @@ with snapshot_query as (
 ),
 snapshotted_data as (
   select *, {{ unique_key_fields(key) }} from {{ target_relation }}
-  where {{ names.dbt_valid_to }} is null {%- if until %} or {{ equals(names.dbt_valid_to, until) }} {%- endif %}
+  where {{ names.dbt_valid_to }} is null {%- if valid_to_current %} or {{ equals(names.dbt_valid_to, valid_to_current) }} {%- endif %}
 ),
 source_data as (
-  select *, {{ unique_key_fields(key) }}, true as _dbt_given from snapshot_query
+  select *, {{ unique_key_fields(key) }}, true as _dbt_in_source from snapshot_query
 ),
 compared as (
   select
@@ -44,14 +44,14 @@ compared as (
     {%- endif %}
     case
       when snapshotted_data.{{ names.dbt_scd_id }} is null then array('insert')
-      {%- if ends_deleted %}
-      when source_data._dbt_given is null then
-        case when {{ gone }} then array('delete' {%- if new_record %}, 'deleted' {%- endif %}) end
+      {%- if tracks_deletes %}
+      when source_data._dbt_in_source is null then
+        case when {{ not_yet_deleted }} then array('delete' {%- if new_record %}, 'deleted' {%- endif %}) end
       {%- endif %}
       when {{ changed }} then array('insert', 'update')
     end as _dbt_changes
   from source_data
-  {{ 'full' if ends_deleted else 'left' }} outer join snapshotted_data
+  {{ 'full' if tracks_deletes else 'left' }} outer join snapshotted_data
     on {{ unique_key_join_on(key, 'snapshotted_data', 'source_data') }}
 ),
 changes as (
@@ -67,19 +67,19 @@ select
   {%- else -%} {{ quoted }}, {%- endif %}
   {%- endfor %}
   {%- else %}
-  changes.* except ({{ names.dbt_scd_id }}, _dbt_given, _dbt_changes, _dbt_change),
+  changes.* except ({{ names.dbt_scd_id }}, _dbt_in_source, _dbt_changes, _dbt_change),
   {%- endif %}
   {%- for name in (names.dbt_updated_at, names.dbt_valid_from) %}
-  {%- if ends_deleted %}
+  {%- if tracks_deletes %}
   case when _dbt_change in ('insert', 'update') then {{ strategy.updated_at }} else {{ now }} end as {{ name }},
   {%- else %}
   {{ strategy.updated_at }} as {{ name }},
   {%- endif %}
   {%- endfor %}
   case _dbt_change
-    when 'insert' then {{ until or 'null' }}
+    when 'insert' then {{ valid_to_current or 'null' }}
     when 'update' then {{ strategy.updated_at }}
-    {%- if ends_deleted %}
+    {%- if tracks_deletes %}
     when 'delete' then {{ now }}
     {%- endif %}
     {%- if new_record %}
@@ -109,7 +109,7 @@ from changes
   {{ return(default__snapshot_merge_sql(target, source, insert_cols)) }}
 {%- endmacro %}
 
-{#- Called of a table that is there, behind the hooks that stand outside of the transaction. -#}
+{#- dbt calls this for an existing table, after the hooks that run outside of the transaction. -#}
 {% macro ducklake__create_columns(relation, columns) -%}
   {% do default__create_columns(relation, columns) %}
   {% do adapter.evolve_layout(relation, config) %}

@@ -1,4 +1,4 @@
-{#- How the rows of an incremental model, in a temporary view, come into its table: each is one statement. -#}
+{#- The incremental strategies. Each is one statement that writes the model's rows, a temporary view, to its table. -#}
 
 {% macro ducklake__get_incremental_append_sql(arg_dict) -%}
   {%- set columns = arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') -%}
@@ -22,7 +22,7 @@
 
 {% macro ducklake__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates=none) -%}
   {%- set keys = adapter.key_columns(unique_key, dest_columns, target) -%}
-  {%- set conditions = adapter.conditions(incremental_predicates) -%}
+  {%- set conditions = adapter.predicate_list(incremental_predicates) -%}
   {%- for key in keys -%}
     {% do conditions.append(equals('DBT_INTERNAL_SOURCE.' ~ key, 'DBT_INTERNAL_DEST.' ~ key) | trim) %}
   {%- endfor -%}
@@ -53,13 +53,13 @@
 {%- endmacro %}
 
 {% macro ducklake__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns) -%}
-  {{ return(adapter.updated_columns(merge_update_columns, merge_exclude_columns, dest_columns)) }}
+  {{ return(adapter.merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns)) }}
 {%- endmacro %}
 
 {% macro ducklake__get_incremental_delete_insert_sql(arg_dict) -%}
   {%- set target, dest_columns = arg_dict['target_relation'], arg_dict['dest_columns'] -%}
   {%- set keys = adapter.key_columns(arg_dict['unique_key'], dest_columns, target) -%}
-  {%- set conditions = adapter.conditions(arg_dict['incremental_predicates']) -%}
+  {%- set conditions = adapter.predicate_list(arg_dict['incremental_predicates']) -%}
   {%- if not keys -%}
     {{ return(ducklake__get_incremental_append_sql(arg_dict)) }}
   {%- endif -%}
@@ -78,10 +78,10 @@
   select {{ columns }} from {{ arg_dict['temp_relation'] }}
 {%- endmacro %}
 
-{#- A batch that runs again finds its window as it left it, and replaces all of it. -#}
+{#- Replaces the whole window of the batch, so that a batch may run again. -#}
 {% macro ducklake__get_incremental_microbatch_sql(arg_dict) -%}
   {%- set columns = arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') -%}
-  {%- set conditions = adapter.conditions(arg_dict['incremental_predicates']) + adapter.batch_conditions(model, arg_dict['dest_columns']) -%}
+  {%- set conditions = adapter.predicate_list(arg_dict['incremental_predicates']) + adapter.microbatch_conditions(model, arg_dict['dest_columns']) -%}
   insert into {{ arg_dict['target_relation'] }} as DBT_INTERNAL_DEST ({{ columns }})
   replace where ({{ conditions | join(') and (') }})
   select {{ columns }} from {{ arg_dict['temp_relation'] }}

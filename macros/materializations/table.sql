@@ -5,16 +5,16 @@
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
   {% do ducklake_build_table(target_relation) %}
-  {% do ducklake_finish(target_relation, existing_relation) %}
+  {% do ducklake_finish_node(target_relation, existing_relation) %}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
 
-{#- The model's rows as the new content of its table, whatever was there. -#}
+{#- Creates or replaces the table with the model's rows. -#}
 {% macro ducklake_build_table(relation) -%}
-  {% do adapter.begin_node() %}
+  {% do adapter.begin_node_transaction() %}
   {% do ducklake_run_header() %}
-  {%- set query = adapter.python_query(model, compiled_code) if model.language == 'python' else compiled_code -%}
+  {%- set query = adapter.python_model_query(model, compiled_code) if model.language == 'python' else compiled_code -%}
   {%- call statement('main') -%}
     {{ create_table_as(False, relation, query) }}
   {%- endcall -%}
@@ -26,8 +26,8 @@
   {%- endif -%}
 {%- endmacro %}
 
-{#- What every node ends with: its comments, its last hooks, and its one snapshot. -#}
-{% macro ducklake_finish(relation, existing_relation) -%}
+{#- Ends every node: comments, post hooks, and the commit of its one snapshot. -#}
+{% macro ducklake_finish_node(relation, existing_relation) -%}
   {% do apply_grants(relation, config.get('grants')) %}
   {% do persist_docs(relation, model) %}
   {{ run_hooks(post_hooks, inside_transaction=True) }}

@@ -8,7 +8,7 @@
   {%- call statement('main') -%}
     {{ get_create_view_as_sql(target_relation, sql) }}
   {%- endcall -%}
-  {% do ducklake_finish(target_relation, existing_relation) %}
+  {% do ducklake_finish_node(target_relation, existing_relation) %}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -1,4 +1,4 @@
-{#- The first few are cut from the joined text, at a character that no value holds. -#}
+{#- A limit joins with a separator that no value contains, cuts the text there, and then puts in the delimiter. -#}
 {% macro ducklake__listagg(measure, delimiter_text, order_by_clause, limit_num) -%}
   {%- set order = 'within group (' ~ order_by_clause ~ ')' if order_by_clause else '' -%}
   {%- if limit_num -%}

@@ -14,7 +14,8 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.connections import DucklakeConnectionManager, Handle
+from dbt.adapters.ducklake.connection_handle import CommitContext, Handle
+from dbt.adapters.ducklake.connections import DucklakeConnectionManager
 from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
 
 
@@ -27,7 +28,7 @@ def handle(spark: SparkSession, tmp_path: Path) -> Iterator[Handle]:
 
 
 def node(handle: Handle) -> None:
-    handle.describe = lambda inputs, volume: CommitInfo(message=f"{volume.rows_added} rows")
+    handle.commit_context = CommitContext(lambda inputs, changes: CommitInfo(message=f"{changes.rows_added} rows"))
     handle.begin()
 
 
@@ -56,7 +57,7 @@ def test_responses_tell_of_the_snapshot_once_it_is_there(handle: Handle) -> None
 
 
 def test_outside_of_a_node_each_statement_stands_alone(handle: Handle) -> None:
-    handle.label = "dbt run-operation: clean"
+    handle.commit_context = CommitContext(statement_message="dbt run-operation: clean")
     handle.begin()
     handle.execute("create table t (id int)")
     handle.execute("insert into t values (1)")
@@ -100,7 +101,7 @@ def test_what_nobody_fetches_is_still_carried_out(handle: Handle) -> None:
     cursor = handle.cursor()
     cursor.execute("select raise_error('carried out') from range(3)")
     with pytest.raises(Exception, match="carried out"):
-        cursor.finish()
+        cursor.run_without_fetching()
 
 
 def test_rows_are_python_values(handle: Handle) -> None:
@@ -117,10 +118,10 @@ def test_what_describes_commits_is_as_before_when_a_block_ends(handle: Handle) -
     manager = DucklakeConnectionManager(profile, get_context("spawn"))
     connection = Connection(Identifier("ducklake"), "open", profile, ConnectionState.OPEN, handle=handle)
     manager.set_thread_connection(connection)
-    with manager.described(None, "outer"):
+    with manager.commit_context(CommitContext(statement_message="outer")):
         manager.set_connection_name("outer")
-        with manager.described(lambda inputs, volume: CommitInfo(), "inner"):
+        with manager.commit_context(CommitContext(lambda inputs, changes: CommitInfo(), "inner")):
             manager.set_connection_name("inner")
-            assert handle.describe is not None
-            assert handle.label == "inner"
-        assert (handle.describe, handle.label) == (None, "outer")
+            assert handle.commit_context.node_commit_info is not None
+            assert handle.commit_context.statement_message == "inner"
+        assert handle.commit_context == CommitContext(statement_message="outer")

@@ -40,8 +40,8 @@ def test_quickstart_builds_a_lake_that_duckdb_reads(tmp_path: Path) -> None:
         events = "select customer_id, min(e.at), max(e.at) from lake.main_raw.events e group by customer_id order by 1"
         seen = "select customer_id, first_seen, last_seen from lake.main.last_seen order by 1"
         assert lake.execute(seen).fetchall() == lake.execute(events).fetchall()
-        doing = "select did, count(*) from lake.main.last_seen group by 1 order by 1"
-        kept = "select did, customers from lake.main.doing where customers > 0 order by 1"
+        doing = "select last_event, count(*) from lake.main.last_seen group by 1 order by 1"
+        kept = "select last_event, customers from lake.main.last_events where customers > 0 order by 1"
         assert lake.execute(kept).fetchall() == lake.execute(doing).fetchall()
         years = "select year(happened_at), count(*) from lake.main.activity group by 1 order by 1"
         assert lake.execute(years).fetchall() == [(2025, 12), (2026, 108)]
@@ -59,6 +59,6 @@ def test_quickstart_builds_a_lake_that_duckdb_reads(tmp_path: Path) -> None:
     finally:
         lake.close()
     lineage = json.loads((folder / "target" / "snapshot_lineage.json").read_text())
-    assert {"lake.main_raw.events", "lake.main.doing"} <= {r["name"] for r in lineage["relations"]}
+    assert {"lake.main_raw.events", "lake.main.last_events"} <= {r["name"] for r in lineage["relations"]}
     catalog = json.loads((folder / "target" / "catalog.json").read_text())
     assert catalog["nodes"]["model.shop.orders"]["stats"]["partitioned_by"]["value"] == "month(ordered_at)"

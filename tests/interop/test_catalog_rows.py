@@ -103,7 +103,7 @@ CASES: dict[str, list[Step]] = {
         ("ALTER TABLE t RENAME s.x TO z", alter(lambda x, tx: ev.rename_column(x, ("s", "x"), "z"))),
         (
             "ALTER TABLE t ALTER b TYPE BIGINT",
-            alter(lambda x, tx: ev.retype_column(x, ("b",), column("b", "int64"), tx.column_ids(x))),
+            alter(lambda x, tx: ev.change_column_type(x, ("b",), column("b", "int64"), tx.column_ids(x))),
         ),
     ],
     "null and defaults": [
@@ -134,25 +134,25 @@ CASES: dict[str, list[Step]] = {
         ("CREATE TABLE t (a INTEGER, d DATE)", create(a="int32", d="date")),
         (
             "ALTER TABLE t SET PARTITIONED BY (year(d), bucket(4, a))",
-            alter(lambda x, tx: ev.set_partition(x, [("d", Year()), ("a", Bucket(4))], tx.new_id())),
+            alter(lambda x, tx: ev.set_partition(x, [("d", Year()), ("a", Bucket(4))], tx.new_provisional_id())),
         ),
         (
             "ALTER TABLE t SET PARTITIONED BY (a)",
-            alter(lambda x, tx: ev.set_partition(x, [("a", Identity())], tx.new_id())),
+            alter(lambda x, tx: ev.set_partition(x, [("a", Identity())], tx.new_provisional_id())),
         ),
-        ("ALTER TABLE t RESET PARTITIONED BY", alter(lambda x, tx: ev.set_partition(x, [], tx.new_id()))),
+        ("ALTER TABLE t RESET PARTITIONED BY", alter(lambda x, tx: ev.set_partition(x, [], tx.new_provisional_id()))),
     ],
     "sort orders": [
         T,
         (
             "ALTER TABLE t SET SORTED BY (a DESC NULLS LAST, b)",
-            alter(lambda x, tx: ev.set_sort(x, (SortKey("a", True), SortKey("b")), tx.new_id())),
+            alter(lambda x, tx: ev.set_sort(x, (SortKey("a", True), SortKey("b")), tx.new_provisional_id())),
         ),
         (
             "ALTER TABLE t SET SORTED BY (b ASC NULLS FIRST)",
-            alter(lambda x, tx: ev.set_sort(x, (SortKey("b", False, True),), tx.new_id())),
+            alter(lambda x, tx: ev.set_sort(x, (SortKey("b", False, True),), tx.new_provisional_id())),
         ),
-        ("ALTER TABLE t RESET SORTED BY", alter(lambda x, tx: ev.set_sort(x, (), tx.new_id()))),
+        ("ALTER TABLE t RESET SORTED BY", alter(lambda x, tx: ev.set_sort(x, (), tx.new_provisional_id()))),
     ],
     "comments": [
         T,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.ducklake.spark.change import position_deletes as masks
-from dbt.adapters.ducklake.spark.read import deletion_masks as living
+from dbt.adapters.ducklake.spark.change import row_positions
+from dbt.adapters.ducklake.spark.read import deletion_masks
 
 from .engines import Both
 
@@ -246,8 +246,9 @@ class Run:
     def execute(self, steps: int, *, looks: int) -> None:
         limit = self.random.choice((10, 10, 0))
         if self.random.random() < 0.3:
-            masks.DRIVER_ROWS = masks.DRIVER_POSITIONS = 0
-        living.FEW_BLOCKS, living.FEW_FILES = self.random.choice(((2**20, 128), (8, 128), (0, 128), (0, 0)))
+            row_positions.MAX_DRIVER_ROWS = row_positions.MAX_DRIVER_POSITIONS = 0
+        limits = ((2**20, 128), (8, 128), (0, 128), (0, 0))
+        deletion_masks.MAX_BLOCKS, deletion_masks.MAX_FILES = self.random.choice(limits)
         self.on("duckdb", f"call lake.set_option('data_inlining_row_limit', {limit})")
         self.on(self.random.choice(("spark", "duckdb")), "create table t (id int, value int, grp int)")
         self.look()
@@ -367,10 +368,10 @@ class Run:
 
 def carry_out(open_lake: Callable[..., Both], kind: str, seed: int, steps: int, patch: pytest.MonkeyPatch) -> None:
     for module, name in (
-        (masks, "DRIVER_ROWS"),
-        (masks, "DRIVER_POSITIONS"),
-        (living, "FEW_BLOCKS"),
-        (living, "FEW_FILES"),
+        (row_positions, "MAX_DRIVER_ROWS"),
+        (row_positions, "MAX_DRIVER_POSITIONS"),
+        (deletion_masks, "MAX_BLOCKS"),
+        (deletion_masks, "MAX_FILES"),
     ):
         patch.setattr(module, name, getattr(module, name))
     Run(open_lake(kind), seed, kind).execute(steps, looks=1 if steps == STEPS else 5)

@@ -13,8 +13,8 @@ import pytest
 
 from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake.errors import ConflictError
-from dbt.adapters.ducklake.spark.change import position_deletes as masks
-from dbt.adapters.ducklake.spark.read import deletion_masks as living
+from dbt.adapters.ducklake.spark.change import row_positions
+from dbt.adapters.ducklake.spark.read import deletion_masks
 
 from .engines import CATALOGS, Both, Step, both, by_duckdb, by_spark, each, rows_of
 
@@ -25,9 +25,9 @@ INLINING = ("inlined", "in files", "by Spark")
 def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where deletes are kept: in the catalog if they are few, or in files by the driver or by Spark."""
     if request.param == "by Spark":
-        for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
-            monkeypatch.setattr(masks, name, 0)
-        monkeypatch.setattr(living, "FEW_FILES", 0)
+        for name in ("MAX_DRIVER_ROWS", "MAX_DRIVER_POSITIONS"):
+            monkeypatch.setattr(row_positions, name, 0)
+        monkeypatch.setattr(deletion_masks, "MAX_FILES", 0)
     return str(request.param)
 
 

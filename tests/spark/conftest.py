@@ -1,4 +1,4 @@
-"""A lake on SQLite with the shared SparkSession."""
+"""A lake on SQLite with the shared SparkSession, and the ways to keep position deletes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.spark.change import position_deletes as masks
-from dbt.adapters.ducklake.spark.read import deletion_masks as living
+from dbt.adapters.ducklake.spark.change import row_positions
+from dbt.adapters.ducklake.spark.read import deletion_masks
 
 from ..conftest import LakeAddress
 
@@ -29,26 +29,29 @@ WAYS = ("in the catalog", "by the driver", "by Spark")
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, lake: LakeSession, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How the positions of deleted rows are kept: each test with it runs in all three ways, usually in one of them."""
+    """Where position deletes are kept and who reads them.
+
+    A test with this fixture has a case for each way; the hook below marks all but one of them as long.
+    """
     if request.param != "in the catalog":
         lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
     if request.param == "by Spark":
-        for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
-            monkeypatch.setattr(masks, name, 0)
-        monkeypatch.setattr(living, "FEW_FILES", 0)
+        for name in ("MAX_DRIVER_ROWS", "MAX_DRIVER_POSITIONS"):
+            monkeypatch.setattr(row_positions, name, 0)
+        monkeypatch.setattr(deletion_masks, "MAX_FILES", 0)
     return str(request.param)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the ways in which a test runs all but one are long; which one it is differs from test to test."""
-    ways: dict[str, list[pytest.Item]] = defaultdict(list)
+    """Marks all but one `way` of each test as long. Which one remains differs from test to test."""
+    items_of: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        given = getattr(getattr(item, "callspec", None), "params", {})
-        if "way" in given:
-            ways[item.nodeid.replace(given["way"], "")].append(item)
-    for test, some in ways.items():
-        usual = crc32(test.encode()) % len(some)
-        for index, item in enumerate(some):
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        if "way" in params:
+            items_of[item.nodeid.replace(params["way"], "")].append(item)
+    for test, ways in items_of.items():
+        usual = crc32(test.encode()) % len(ways)
+        for index, item in enumerate(ways):
             if index != usual:
                 item.add_marker(pytest.mark.long)

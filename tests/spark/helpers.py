@@ -1,4 +1,4 @@
-"""Small words for tests of SQL."""
+"""Helpers for tests of SQL on one lake."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dbt.adapters.ducklake import LakeSession
 
 
 def rows(lake: LakeSession, query: str) -> list[tuple[Any, ...]]:
-    """The rows of a query, as tuples."""
+    """Returns the rows of a query as tuples."""
     return [tuple(row.values()) for row in lake.execute(query).arrow().to_pylist()]
 
 
 def value(lake: LakeSession, query: str) -> Any:
-    """The one value that a query gives."""
-    ((found,),) = rows(lake, query)
-    return found
+    """Returns the only value of a query with one row and one column."""
+    ((only,),) = rows(lake, query)
+    return only
 
 
 def run(lake: LakeSession, *statements: str) -> None:
@@ -25,25 +25,31 @@ def run(lake: LakeSession, *statements: str) -> None:
 
 
 def snapshots(lake: LakeSession) -> int:
-    """The number of the newest snapshot."""
-    found: int = value(lake, "select max(snapshot_id) from ducklake_snapshots()")
-    return found
+    """Returns the id of the newest snapshot."""
+    newest: int = value(lake, "select max(snapshot_id) from ducklake_snapshots()")
+    return newest
 
 
 def content(lake: LakeSession, table: str = "t") -> list[tuple[Any, ...]]:
-    """All rows of a table, in a fixed order."""
+    """Returns all rows of a table in a fixed order."""
     return sorted(rows(lake, f"select * from {table}"), key=repr)
 
 
 def files(lake: LakeSession, table: str = "t") -> list[tuple[str, str | None]]:
-    """The data files of a table, each with its delete file."""
+    """Returns the data files of a table, each with its delete file."""
     return rows(lake, f"select data_file, delete_file from ducklake_list_files('{table}')")
 
 
 def parquet_files(folder: Path) -> set[str]:
+    """Returns all Parquet files below a folder and their checksum files."""
     return {str(p) for p in folder.rglob("*") if p.suffix in (".parquet", ".crc")}
 
 
+def catalog_of(lake: LakeSession) -> str:
+    """Returns the catalog string of a lake on SQLite."""
+    return f"sqlite:{lake.lake().catalog.database.url.database}"
+
+
 def other_session(lake: LakeSession, spark: Any, **options: Any) -> LakeSession:
-    """A second session on the same lake."""
-    return LakeSession(f"sqlite:{lake.lake().catalog.database.url.database}", spark=spark, **options)
+    """Opens a second session on the same lake."""
+    return LakeSession(catalog_of(lake), spark=spark, **options)

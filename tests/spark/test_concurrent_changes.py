@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.lake.errors import (
-    ConflictError,
-)
+from dbt.adapters.ducklake.lake.errors import ConflictError
 from dbt.adapters.ducklake.lake.transaction import Transaction
 
 from .helpers import content, other_session, rows, run, snapshots, value
 
 
-def test_two_deletes_in_different_files_pass_each_other(lake: LakeSession, spark: Any, way: str) -> None:
+def test_concurrent_deletes_in_different_files_both_commit(lake: LakeSession, spark: Any, way: str) -> None:
     run(
         lake,
         "create table t as select id from range(0, 5, 1, 1)",
@@ -29,7 +27,7 @@ def test_two_deletes_in_different_files_pass_each_other(lake: LakeSession, spark
     assert content(lake) == [(0,), (10,), (12,), (13,), (14,), (2,), (3,), (4,)]
 
 
-def test_two_changes_of_one_file_do_not_pass_each_other(lake: LakeSession, spark: Any, way: str) -> None:
+def test_concurrent_changes_of_one_file_conflict(lake: LakeSession, spark: Any, way: str) -> None:
     run(lake, "create table t as select id from range(0, 20, 1, 1)", "delete from t where id = 0")
     other = other_session(lake, spark)
     for statement in ("delete from t where id in (1, 2)", "update t set id = 100 where id = 3"):
@@ -39,7 +37,7 @@ def test_two_changes_of_one_file_do_not_pass_each_other(lake: LakeSession, spark
     assert content(lake) == sorted([(i,) for i in range(1, 18)], key=repr)
 
 
-def test_a_merge_does_not_pass_rows_that_it_would_have_matched(lake: LakeSession, spark: Any) -> None:
+def test_a_merge_conflicts_with_inserted_rows_that_it_would_have_matched(lake: LakeSession, spark: Any) -> None:
     run(lake, "create table t as select id, 'a' as v from range(0, 5, 1, 1)")
     other = other_session(lake, spark)
     merge = (
@@ -69,14 +67,14 @@ COUNT_UP = (
 )
 
 
-def test_statements_that_lose_races_are_planned_again(lake: LakeSession) -> None:
+def test_a_statement_that_conflicts_is_planned_again(lake: LakeSession) -> None:
     lake.execute("create table t (id int, n int)")
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda _: lake.execute(COUNT_UP), range(9)))
     assert content(lake) == [(1, 9)]
 
 
-def test_a_statement_is_planned_again_only_so_often(lake: LakeSession, spark: Any, monkeypatch: Any) -> None:
+def test_a_statement_gives_up_after_its_retries(lake: LakeSession, spark: Any, monkeypatch: Any) -> None:
     run(lake, "create table t as select 1 as id, 0 as n")
     hasty, tries = other_session(lake, spark, retry={"max_count": 2, "wait_ms": 1}), []
     commit = Transaction.commit
@@ -94,7 +92,7 @@ def test_a_statement_is_planned_again_only_so_often(lake: LakeSession, spark: An
     assert content(lake) == [(1, 30)]
 
 
-def test_a_transaction_is_repeated_on_what_others_did(lake: LakeSession, spark: Any) -> None:
+def test_a_transaction_is_repeated_on_the_new_state(lake: LakeSession, spark: Any) -> None:
     run(lake, "create table t as select 1 as id, 0 as n", "create table log (n int)")
     other = other_session(lake, spark)
     lake.begin()
@@ -102,7 +100,7 @@ def test_a_transaction_is_repeated_on_what_others_did(lake: LakeSession, spark: 
     other.execute("update t set n = 10")
     with pytest.raises(ConflictError):
         lake.commit()
-    assert lake.repeat()
+    assert lake.replay()
     assert rows(lake, "select n from seen") == [(10,)]
     lake.commit()
     assert (content(lake), content(lake, "log")) == ([(1, 11)], [(11,)])
@@ -118,7 +116,7 @@ def test_a_transaction_is_repeated_on_what_others_did(lake: LakeSession, spark: 
     ],
     ids=["rows were seen", "names mean something else", "a view can be made but once", "definitions changed"],
 )
-def test_a_transaction_is_not_repeated_where(lake: LakeSession, spark: Any, mine: str, theirs: str) -> None:
+def test_a_transaction_is_not_repeated_when(lake: LakeSession, spark: Any, mine: str, theirs: str) -> None:
     run(lake, "create table t as select 1 as id, 0 as n")
     other = other_session(lake, spark)
     lake.begin()
@@ -126,11 +124,11 @@ def test_a_transaction_is_not_repeated_where(lake: LakeSession, spark: Any, mine
     other.execute(theirs)
     with pytest.raises(ConflictError):
         lake.commit()
-    assert not lake.repeat()
+    assert not lake.replay()
     assert not lake.in_transaction
 
 
-def test_a_delete_file_that_names_its_snapshot_needs_no_patience(lake: LakeSession, spark: Any) -> None:
+def test_a_delete_file_that_names_its_snapshot_needs_no_retry(lake: LakeSession, spark: Any) -> None:
     run(
         lake,
         "call ducklake_set_option('data_inlining_row_limit', 0)",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 
 from dbt.adapters.ducklake import LakeSession
 
 from .helpers import rows, run, value
 
 
-def test_replacing_keeps_the_table_and_its_past(lake: LakeSession) -> None:
+def test_replacing_a_table_keeps_its_id_and_its_snapshots(lake: LakeSession) -> None:
     run(lake, "create table t as select 1 as a, 'x' as b")
     before = rows(lake, "select table_id, table_uuid from ducklake_table_info()")
     run(lake, "create or replace table t as select 2 as a, 3.5 as c")
@@ -24,7 +25,7 @@ def test_replacing_puts_columns_in_the_order_of_the_query(lake: LakeSession) -> 
     assert rows(lake, "select * from t") == [(4, 5)]
 
 
-def test_a_table_that_is_replaced_by_one_of_its_kind_keeps_its_definition(lake: LakeSession) -> None:
+def test_replacing_a_table_by_an_equal_one_keeps_its_definition(lake: LakeSession) -> None:
     replaced = """
         create or replace table t (id bigint not null comment 'who', day date)
         partitioned by (month(day), bucket(4, id)) sorted by (id desc)
@@ -51,7 +52,7 @@ def test_a_table_can_be_rewritten_from_itself(lake: LakeSession) -> None:
     assert value(lake, "select sum(id) from t") == 200
 
 
-def test_a_view_gives_way_to_a_table_and_back(lake: LakeSession) -> None:
+def test_a_view_is_replaced_by_a_table_and_back(lake: LakeSession) -> None:
     run(lake, "create view x as select 1 as a", "create or replace table x as select 2 as a")
     assert value(lake, "select a from x") == 2
     run(lake, "drop table x", "create view x as select 3 as a")
@@ -64,7 +65,7 @@ def test_an_empty_table_has_its_columns(lake: LakeSession) -> None:
     assert rows(lake, "select * from t") == []
 
 
-def test_options_reach_the_files(lake: LakeSession, tmp_path) -> None:
+def test_options_reach_the_files(lake: LakeSession, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     run(
@@ -82,7 +83,7 @@ def test_options_reach_the_files(lake: LakeSession, tmp_path) -> None:
     assert rows(lake, "show tblproperties small") == [("owner", "me"), ("target_file_size", "20000")]
 
 
-def test_sorted_tables_come_out_range_clustered(lake: LakeSession) -> None:
+def test_a_sorted_table_is_range_clustered(lake: LakeSession) -> None:
     run(
         lake,
         "create table t (id bigint, x string) sorted by (id desc) tblproperties ('target_file_size' = '100KB')",

@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.lake.errors import (
-    LakeError,
-    NotFoundError,
-)
+from dbt.adapters.ducklake.lake.errors import LakeError, NotFoundError
 
 from .helpers import content, files, rows, run, snapshots, value
 
@@ -40,7 +37,7 @@ from .helpers import content, files, rows, run, snapshots, value
         ("id in (with x as (select k + 1 as k from u) select k from x)", [0, 1, 3]),
     ],
 )
-def test_a_delete_takes_the_rows_for_which_its_condition_is_true(
+def test_a_delete_removes_the_rows_for_which_its_condition_is_true(
     lake: LakeSession, condition: str, left: list[int]
 ) -> None:
     run(
@@ -48,10 +45,6 @@ def test_a_delete_takes_the_rows_for_which_its_condition_is_true(
         "create table t as select * from values (0, 'a'), (1, 'b'), (2, null), (3, 'd'), (4, 'e') as s(id, name)",
         "create table u as select * from values (1), (3), (null) as s(k)",
     )
-    if condition == "id in (with x as (select k + 1 as k from u) select k from x)":
-        left = [0, 1, 3]
-    if condition == "name > 'a'":
-        left = [0, 2]
     done = lake.execute(f"delete from t where {condition}")
     assert [r[0] for r in sorted(rows(lake, "select id from t"))] == left
     assert done.rows_affected == 5 - len(left)
@@ -74,7 +67,7 @@ def test_a_delete_finds_its_table_by_alias_and_by_every_form_of_its_name(lake: L
     assert content(lake, "main.t") == [(100,)]
 
 
-def test_a_common_table_helps_to_choose_the_rows(lake: LakeSession) -> None:
+def test_a_delete_may_use_common_table_expressions(lake: LakeSession) -> None:
     run(
         lake,
         "create table t as select id from range(5)",
@@ -84,7 +77,7 @@ def test_a_common_table_helps_to_choose_the_rows(lake: LakeSession) -> None:
     assert content(lake) == [(1,), (3,)]
 
 
-def test_a_condition_is_not_asked_of_deleted_rows_where_it_could_fail(lake: LakeSession, way: str) -> None:
+def test_a_condition_that_may_fail_is_not_evaluated_for_deleted_rows(lake: LakeSession, way: str) -> None:
     run(
         lake,
         "create table t as select * from values (1, 0, 'x'), (2, 5, '7'), (3, 10, '8'), (4, 20, '9') as s(id, n, name)",
@@ -115,12 +108,12 @@ def test_a_delete_without_a_condition_empties_the_table(lake: LakeSession) -> No
     assert value(lake, "select count(*) from t version as of 1") == 7
 
 
-def test_a_column_of_the_tables_own_called_rowid_is_that_column(lake: LakeSession) -> None:
+def test_a_column_named_rowid_hides_the_virtual_column(lake: LakeSession) -> None:
     run(lake, "create table t as select 10 - id as rowid, id from range(5)", "delete from t where rowid = 10")
     assert sorted(r[1] for r in content(lake)) == [1, 2, 3, 4]
 
 
-def test_deletes_name_what_is_not_there(lake: LakeSession) -> None:
+def test_a_delete_error_names_what_is_missing(lake: LakeSession) -> None:
     run(lake, "create table t as select 1 as id", "create view v as select id from t")
     newest = snapshots(lake)
     with pytest.raises(NotFoundError, match="nope"):
@@ -133,7 +126,7 @@ def test_deletes_name_what_is_not_there(lake: LakeSession) -> None:
     assert content(lake) == [(1,)]
 
 
-def test_truncate_keeps_the_past(lake: LakeSession) -> None:
+def test_truncate_keeps_older_snapshots(lake: LakeSession) -> None:
     run(lake, "create table t as select id from range(3)", "truncate table t", "insert into t values (9)")
     assert rows(lake, "select id from t") == [(9,)]
     assert value(lake, "select count(*) from t version as of 1") == 3

@@ -1,4 +1,4 @@
-"""SQL functions that a lake keeps, called from wherever a query can call one."""
+"""SQL functions of a lake: CREATE FUNCTION, DROP FUNCTION, and calls in queries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def numbers(lake: LakeSession) -> LakeSession:
         ("select case when exists (select 1 from s.t where id = main.twice(1)) then 'there' end", [("there",)]),
     ],
 )
-def test_a_function_is_called_where_spark_calls_one(
+def test_a_function_is_called_wherever_spark_calls_one(
     numbers: LakeSession, query: str, expected: list[tuple[object, ...]]
 ) -> None:
     assert rows(numbers, query) == expected
@@ -74,7 +74,7 @@ def test_a_dataframe_outlives_the_function_that_it_calls(numbers: LakeSession) -
     assert [tuple(r) for r in kept.where("d > 4").collect()] == [(6, 3)]
 
 
-def test_a_body_reads_what_its_query_reads(numbers: LakeSession) -> None:
+def test_a_body_reads_the_snapshot_that_its_query_reads(numbers: LakeSession) -> None:
     numbers.execute("create function s.below(x int) returns bigint return select count(*) from t where id < x")
     below = "select id, s.below(id) + s.below(0) as n from s.t order by id"
     assert rows(numbers, below) == [(0, 0), (1, 1), (2, 2), (3, 3)]
@@ -87,7 +87,7 @@ def test_a_body_reads_what_its_query_reads(numbers: LakeSession) -> None:
     assert left == set()
 
 
-def test_what_a_body_reads_is_an_input(numbers: LakeSession) -> None:
+def test_tables_that_a_body_reads_are_inputs(numbers: LakeSession) -> None:
     numbers.execute("create function s.highest() returns int return select max(id) from t")
     with numbers.transaction():
         numbers.execute("create table made as select s.highest() as h")
@@ -104,18 +104,18 @@ def test_a_body_calls_functions_of_its_schema(numbers: LakeSession) -> None:
     assert rows(numbers, "select s.after(1), s.next()") == [(7, 13)]
 
 
-def test_names_of_every_kind(lake: LakeSession) -> None:
+def test_functions_and_parameters_may_have_odd_names(lake: LakeSession) -> None:
     for i, name in enumerate(("`it's`", '`a "b" c`', "`dots.in.it`", "`日本`", "`select`", "`tick``s`", "UPPER")):
         lake.execute(f"create function main.{name}({name} int, other string) returns int return {name} + {i}")
         assert value(lake, f"select main.{name}(1, 'x')") == 1 + i
 
 
-def test_defaults(lake: LakeSession) -> None:
+def test_parameters_may_have_defaults(lake: LakeSession) -> None:
     lake.execute("create function main.f(x int, y int default 1 + 1, z string default 'it''s') return concat(x, y, z)")
     assert rows(lake, "select main.f(1), main.f(1, 3), main.f(1, z => '')") == [("12it's", "13it's", "12")]
 
 
-def test_volatility_is_sparks(lake: LakeSession) -> None:
+def test_determinism_is_as_in_spark(lake: LakeSession) -> None:
     run(
         lake,
         "create function main.same() returns double not deterministic return rand()",
@@ -125,7 +125,7 @@ def test_volatility_is_sparks(lake: LakeSession) -> None:
     assert value(lake, "select main.one()") == 1
 
 
-def test_a_function_is_replaced_or_stays(lake: LakeSession) -> None:
+def test_or_replace_replaces_a_function_and_if_not_exists_keeps_it(lake: LakeSession) -> None:
     lake.execute(TWICE)
     with pytest.raises(AlreadyExistsError, match=r"main.twice already exists; use CREATE OR REPLACE FUNCTION"):
         lake.execute(TWICE)
@@ -138,7 +138,7 @@ def test_a_function_is_replaced_or_stays(lake: LakeSession) -> None:
     assert value(lake, "select main.twice('ab')") == "abab"
 
 
-def test_a_dropped_function_is_sparks_business(lake: LakeSession) -> None:
+def test_a_dropped_function_is_left_to_spark(lake: LakeSession) -> None:
     run(
         lake,
         TWICE,
@@ -175,7 +175,7 @@ def test_a_function_is_part_of_its_transaction(lake: LakeSession) -> None:
         ("create function main.f() returns table (a int) return select 1", LakeError, "Write a view"),
     ],
 )
-def test_a_mistake_is_met_when_the_function_is_made(
+def test_a_mistake_is_reported_when_the_function_is_created(
     lake: LakeSession, statement: str, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):

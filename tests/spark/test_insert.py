@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.lake.errors import (
-    ConstraintError,
-    NotFoundError,
-    SchemaChangeError,
-)
+from dbt.adapters.ducklake.lake.errors import ConstraintError, NotFoundError, SchemaChangeError
 
 from .helpers import rows, run, snapshots, value
 
@@ -50,7 +47,7 @@ def test_rows_that_do_not_fit_are_refused(lake: LakeSession, statement: str, mes
         lake.execute(statement)
 
 
-def test_values_are_cast_as_spark_stores(lake: LakeSession) -> None:
+def test_an_insert_casts_values_as_spark_stores_them(lake: LakeSession) -> None:
     lake.execute("create table t (a tinyint, b bigint, c decimal(5,2), d string)")
     lake.execute("insert into t select 7, cast(8 as smallint), 1.5, 9")
     assert rows(lake, "select * from t") == [(7, 8, Decimal("1.50"), "9")]
@@ -73,7 +70,7 @@ def test_not_null_is_enforced_before_anything_is_committed(lake: LakeSession) ->
     assert rows(lake, "select data_file from ducklake_list_files('t')") != []
 
 
-def test_a_failed_write_leaves_no_file(lake: LakeSession, tmp_path) -> None:
+def test_a_failed_write_leaves_no_file(lake: LakeSession, tmp_path: Path) -> None:
     lake.execute("create table t (a int not null) partitioned by (a)")
     with pytest.raises(ConstraintError):
         lake.execute("insert into t select if(id = 3, null, id) from range(5)")

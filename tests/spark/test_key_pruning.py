@@ -13,25 +13,25 @@ from .helpers import files, run, value
 
 
 def _scanned(lake: LakeSession, monkeypatch: pytest.MonkeyPatch, statement: str, table: str = "t") -> int:
-    """How many data files of a table a statement looks at, at most."""
-    counts = [0]
-    scan = Lake.scan
+    """Returns the largest number of data files of a table that one scan of a statement reads."""
+    file_counts = [0]
+    scan = Lake.plan_scan
 
     def spy(self: Lake, which: Any, *arguments: Any, **named: Any) -> Any:
         found = scan(self, which, *arguments, **named)
         if which.name == table:
-            counts.append(len(found.files))
+            file_counts.append(len(found.files))
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(Lake, "scan", spy)
+        patch.setattr(Lake, "plan_scan", spy)
         lake.execute(statement)
-    return max(counts)
+    return max(file_counts)
 
 
 @pytest.fixture
 def many_files(lake: LakeSession) -> LakeSession:
-    """A table of 30 files, each with ten numbers of its own."""
+    """A table of 30 files. Each file has ten ids that no other file has."""
     run(
         lake,
         "create table t (id bigint, name string, g int) partitioned by (g)",
@@ -75,7 +75,7 @@ def test_deletes_and_updates_read_the_files_that_can_match(
     assert _scanned(many_files, monkeypatch, "delete from main.t as x where x.id between 195 and 205") == 2
 
 
-def test_rows_without_a_source_row_are_looked_for_in_every_file(many_files: LakeSession) -> None:
+def test_not_matched_by_source_reads_every_file(many_files: LakeSession) -> None:
     done = many_files.execute(
         "merge into t using (select 5 as id) s on t.id = s.id when matched then update set g = -1"
         " when not matched by source and t.id >= 290 then delete"
@@ -140,7 +140,7 @@ def test_no_match_is_missed_for_keys_of_other_types(
     assert done.rows_affected == count
 
 
-def test_keys_that_can_not_be_computed_for_rows_that_match_nothing_do_no_harm(many_files: LakeSession) -> None:
+def test_a_key_expression_that_fails_on_unmatched_rows_raises_no_error(many_files: LakeSession) -> None:
     done = many_files.execute(
         "merge into t using (select * from values ('number', '5'), ('text', 'five') as x(kind, k)) as s"
         " on s.kind = 'number' and t.id = cast(s.k as bigint) when matched then delete"
@@ -148,7 +148,7 @@ def test_keys_that_can_not_be_computed_for_rows_that_match_nothing_do_no_harm(ma
     assert done.rows_affected == 1
 
 
-def test_a_source_of_very_many_keys_misses_none(lake: LakeSession) -> None:
+def test_a_source_with_very_many_keys_misses_no_match(lake: LakeSession) -> None:
     run(
         lake,
         "create table t (id bigint, g int) partitioned by (g)",

@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.lake.errors import (
-    ConstraintError,
-    LakeError,
-    NotFoundError,
-    SchemaChangeError,
-)
+from dbt.adapters.ducklake.lake.errors import ConstraintError, LakeError, NotFoundError, SchemaChangeError
 
 from .helpers import content, parquet_files, rows, run, snapshots
 
@@ -28,7 +23,7 @@ def _clauses(lake: LakeSession) -> None:
     )
 
 
-def test_the_first_clause_that_holds_acts(lake: LakeSession) -> None:
+def test_the_first_clause_whose_condition_holds_acts(lake: LakeSession) -> None:
     _clauses(lake)
     done = lake.execute(
         """
@@ -59,7 +54,7 @@ def test_the_first_clause_that_holds_acts(lake: LakeSession) -> None:
     ("clauses", "expected"),
     [
         ("when matched then delete", [(0, "t0", 0), (1, "t1", 1)]),
-        ("when matched and v = 'nothing' then delete", None),
+        ("when matched and t.v = 'nothing' then delete", None),
         (
             "when matched and cast(null as boolean) then delete"
             " when not matched and cast(null as boolean) then insert (id) values (1)",
@@ -86,11 +81,9 @@ def test_the_first_clause_that_holds_acts(lake: LakeSession) -> None:
         ),
     ],
 )
-def test_clauses_act_alone(lake: LakeSession, clauses: str, expected: Any) -> None:
+def test_a_single_clause_acts_on_its_rows_only(lake: LakeSession, clauses: str, expected: Any) -> None:
     _clauses(lake)
     before, newest = content(lake), snapshots(lake)
-    if "v = 'nothing'" in clauses:
-        clauses = clauses.replace("v =", "t.v =")
     done = lake.execute(f"merge into t using s on t.id = s.id {clauses}")
     if expected is None:
         assert content(lake) == before
@@ -100,7 +93,7 @@ def test_clauses_act_alone(lake: LakeSession, clauses: str, expected: Any) -> No
         assert content(lake) == ([*before, (8, "s8", 7)] if expected == "more" else expected)
 
 
-def test_what_changes_nothing_makes_no_snapshot(lake: LakeSession) -> None:
+def test_a_statement_that_changes_nothing_makes_no_snapshot(lake: LakeSession) -> None:
     _clauses(lake)
     newest = snapshots(lake)
     for statement in (
@@ -133,7 +126,7 @@ def test_keys_that_are_null_never_match(lake: LakeSession) -> None:
     assert content(lake, "u") == [(1, "A"), (None, "B")]
 
 
-def test_every_clause_gives_values_of_the_tables_types(lake: LakeSession) -> None:
+def test_every_clause_casts_values_to_the_types_of_the_table(lake: LakeSession) -> None:
     run(
         lake,
         "create table t (id int, big bigint, d decimal(10,2), s struct<x: bigint, y: string>)",
@@ -223,7 +216,7 @@ def test_a_merge_that_fails_leaves_nothing(
         "when matched then update set v = s.v when not matched then insert (id, v) values (s.id, s.v)",
     ],
 )
-def test_two_source_rows_for_one_row_are_refused_with_the_row(lake: LakeSession, clauses: str) -> None:
+def test_two_source_rows_for_one_target_row_are_refused_and_the_row_is_named(lake: LakeSession, clauses: str) -> None:
     run(
         lake,
         "create table t as select * from values (1, 'a'), (42, 'b') as s(id, v)",
@@ -236,7 +229,7 @@ def test_two_source_rows_for_one_row_are_refused_with_the_row(lake: LakeSession,
     assert snapshots(lake) == newest
 
 
-def test_a_row_is_deleted_once_however_many_source_rows_it_meets(lake: LakeSession, way: str) -> None:
+def test_a_row_that_matches_several_source_rows_is_deleted_once(lake: LakeSession, way: str) -> None:
     run(
         lake,
         "create table t as select * from values (1, 'a'), (42, 'b'), (43, 'c') as s(id, v)",
@@ -250,7 +243,7 @@ def test_a_row_is_deleted_once_however_many_source_rows_it_meets(lake: LakeSessi
     assert done.rows_affected == 4
 
 
-def test_source_rows_that_match_nothing_may_be_equal(lake: LakeSession) -> None:
+def test_unmatched_source_rows_may_be_equal(lake: LakeSession) -> None:
     run(
         lake,
         "create table t as select 1 as id",
@@ -260,7 +253,7 @@ def test_source_rows_that_match_nothing_may_be_equal(lake: LakeSession) -> None:
     assert content(lake) == [(1,), (2,), (2,)]
 
 
-def test_a_view_that_was_merged_from_is_gone_from_spark(lake: LakeSession, spark: Any) -> None:
+def test_a_merge_leaves_no_temporary_view_behind(lake: LakeSession, spark: Any) -> None:
     _clauses(lake)
     before = {view.name for view in spark.catalog.listTables()}
     lake.execute(

@@ -39,7 +39,7 @@ def _sources(lake: LakeSession) -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_merge_takes_its_rows_from(lake: LakeSession, source: str) -> None:
+def test_a_merge_reads_its_source_from(lake: LakeSession, source: str) -> None:
     _sources(lake)
     done = lake.execute(
         f"merge into t using {SOURCES[source]} on t.id = s.id"
@@ -73,7 +73,7 @@ def test_stars_take_each_column_from_the_source(lake: LakeSession, text: str) ->
     assert content(lake) == [(1, "one"), (2, "b"), (3, "c"), (5, "five")]
 
 
-def test_two_tables_of_one_name_merge_by_their_schemas(lake: LakeSession) -> None:
+def test_tables_of_one_name_in_two_schemas_can_be_merged(lake: LakeSession) -> None:
     run(
         lake,
         "create schema a",
@@ -105,7 +105,7 @@ def test_a_table_is_merged_into_itself(lake: LakeSession) -> None:
     assert content(lake) == [(0, 0), (1, 10), (2, 20)]
 
 
-def test_the_sources_name_may_be_part_of_the_targets(lake: LakeSession) -> None:
+def test_the_source_name_may_be_part_of_the_target_name(lake: LakeSession) -> None:
     run(
         lake,
         "create table `my src` as select 1 as id, 'a' as v",

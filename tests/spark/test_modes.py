@@ -1,4 +1,4 @@
-"""The same work in every way to run Spark, each in a process of its own."""
+"""One script on Spark Connect, a local master and a cluster, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ EXPECTED = [
 
 
 def work(folder: Path, how: str) -> list[str]:
-    """What the script prints, with Spark run that way."""
+    """Runs the script with this setting of Spark and returns the lines it prints."""
     done = subprocess.run([sys.executable, "-c", SCRIPT, how], cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     return [line for line in done.stdout.splitlines() if line.startswith("[{")]
@@ -67,7 +67,7 @@ def work(folder: Path, how: str) -> list[str]:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[str]:
-    """A standalone cluster of one worker, on loopback."""
+    """Starts a standalone cluster with one worker on the loopback interface."""
     home = os.path.dirname(pyspark.__file__)
     environment = {**os.environ, "SPARK_HOME": home, "SPARK_NO_DAEMONIZE": "1"}
     url = f"spark://127.0.0.1:{(port := free_port())}"

@@ -10,7 +10,7 @@ from .helpers import content, rows, run
 
 
 @pytest.mark.parametrize("name", ["a b", "c.d", "e`f", 'g"h', "é", "select", "Upper", "_x", "1", "x'y", "%41", "a/b"])
-def test_odd_names_work_everywhere(lake: LakeSession, name: str) -> None:
+def test_odd_names_work_in_definitions_and_queries(lake: LakeSession, name: str) -> None:
     quoted = "`" + name.replace("`", "``") + "`"
     run(
         lake,
@@ -26,7 +26,7 @@ def test_odd_names_work_everywhere(lake: LakeSession, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "c.d", "e`f", 'g"h', "é", "select", "Upper", "1", "x'y", "s", "rowid"])
-def test_odd_names_work_in_every_clause(lake: LakeSession, name: str) -> None:
+def test_odd_names_work_in_row_changes(lake: LakeSession, name: str) -> None:
     odd = "`" + name.replace("`", "``") + "`"
     run(
         lake,

@@ -1,4 +1,4 @@
-"""The SQL of partition keys gives what the reference gives, and what Python gives."""
+"""Partition keys in Spark SQL: values equal those of the reference and those computed in Python."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
+from dbt.adapters.ducklake.lake.partition_values import encode_partition_value, partition_text_sql
 from dbt.adapters.ducklake.lake.partitions import (
     Bucket,
     Day,
@@ -24,8 +25,6 @@ from dbt.adapters.ducklake.lake.partitions import (
     Month,
     Transform,
     Year,
-    encode_partition_value,
-    partition_text_sql,
 )
 from dbt.adapters.ducklake.lake.values import float32
 
@@ -60,7 +59,7 @@ def _many(make: Any, *edges: Any) -> list[Any]:
     return [None, *edges, *(make() for _ in range(COUNT))]
 
 
-# our type -> (Spark's type, the reference's type, values)
+# DuckLake type -> (type of Spark, type of the reference, values)
 CASES: dict[str, tuple[T.DataType, str, list[Any]]] = {
     "boolean": (T.BooleanType(), "boolean", [None, True, False]),
     "int8": (T.ByteType(), "tinyint", [None, *range(-128, 128)]),
@@ -151,7 +150,7 @@ def in_reference(connection: Any, type_: str, *expressions: str) -> list[tuple[A
 
 
 @pytest.mark.parametrize("type_", CASES)
-def test_buckets_are_the_references(spark: SparkSession, reference: Any, type_: str) -> None:
+def test_buckets_equal_those_of_the_reference(spark: SparkSession, reference: Any, type_: str) -> None:
     transforms = [Bucket(n) for n in BUCKETS]
     assert all(transform.applies_to(type_) for transform in transforms)
     ours = in_spark(spark, type_, *(t.spark_sql("c", type_) for t in transforms))
@@ -161,7 +160,7 @@ def test_buckets_are_the_references(spark: SparkSession, reference: Any, type_: 
 
 
 @pytest.mark.parametrize("type_", ["date", "timestamp", "timestamp_ms", "timestamp_s", "timestamptz"])
-def test_calendar_keys_are_the_references_in_utc(spark: SparkSession, reference: Any, type_: str) -> None:
+def test_calendar_keys_equal_those_of_the_reference_in_utc(spark: SparkSession, reference: Any, type_: str) -> None:
     transforms: list[Transform] = [Year(), Month(), Day(), Hour()]
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
@@ -173,11 +172,11 @@ def test_calendar_keys_are_the_references_in_utc(spark: SparkSession, reference:
 
 
 @pytest.mark.parametrize("type_", [t for t in CASES if Identity().applies_to(t)])
-def test_texts_are_the_references(spark: SparkSession, reference: Any, type_: str) -> None:
+def test_texts_equal_those_of_the_reference(spark: SparkSession, reference: Any, type_: str) -> None:
     ours = in_spark(spark, type_, partition_text_sql("c", type_))
     theirs = in_reference(reference, type_, "CAST(c AS VARCHAR)")
     if type_.startswith("float"):
-        # Java's digits are not always the fewest; they read back as the same number all the same.
+        # Java does not always write the fewest digits, but they read back as the same number.
         number = float32 if type_ == "float32" else float
         assert [o and number(float(o)) for (o,) in ours] == [t and number(float(t)) for (t,) in theirs]
         assert sum(o == t for o, t in zip(ours, theirs, strict=True)) > 0.9 * len(ours)
@@ -206,12 +205,12 @@ def test_texts_are_the_references(spark: SparkSession, reference: Any, type_: st
         ("make_timestamp_ntz(-43, 3, 15, 10, 0, 0.5)", "0044-03-15 (BC) 10:00:00.5"),
     ],
 )
-def test_texts_of_the_edges(spark: SparkSession, literal: str, text: str) -> None:
+def test_texts_of_edge_values(spark: SparkSession, literal: str, text: str) -> None:
     kind = "timestamp" if "ntz" in literal else "date" if "date" in literal.lower() else "float64"
     assert spark.sql(f"SELECT {partition_text_sql('c', kind)} FROM (SELECT {literal} AS c)").first()[0] == text  # type: ignore[index]
 
 
-def test_a_bucket_of_strings_survives_the_legacy_mode(spark: SparkSession) -> None:
+def test_buckets_are_the_same_without_ansi_mode(spark: SparkSession) -> None:
     before = in_spark(spark, "varchar", Bucket(16).spark_sql("c", "varchar"))
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:

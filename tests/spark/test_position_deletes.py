@@ -1,4 +1,4 @@
-"""Position deletes: how they are stored, and how scans apply them."""
+"""Position deletes: how they are stored, and how deletion masks hide the rows."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.spark.change import position_deletes as masks
-from dbt.adapters.ducklake.spark.read import deletion_masks as living
+from dbt.adapters.ducklake.spark.change import row_positions
+from dbt.adapters.ducklake.spark.read import deletion_masks
 
 from .helpers import content, files, parquet_files, rows, run, snapshots, value
 
 
 @pytest.mark.parametrize("blocks", [2**20, 20, 0])
-def test_files_of_equal_sizes_keep_their_deletes_apart(
+def test_deletes_of_files_of_equal_size_are_kept_apart(
     lake: LakeSession, monkeypatch: pytest.MonkeyPatch, blocks: int
 ) -> None:
-    monkeypatch.setattr(living, "FEW_BLOCKS", blocks)
+    monkeypatch.setattr(deletion_masks, "MAX_BLOCKS", blocks)
     run(
         lake,
         "call ducklake_set_option('data_inlining_row_limit', 0)",
@@ -46,7 +46,9 @@ def test_deletes_of_one_file_add_up(lake: LakeSession, way: str) -> None:
     assert (delete_file is None) == (way == "in the catalog")
 
 
-def test_a_file_that_loses_all_its_rows_goes_without_a_delete_file(lake: LakeSession, way: str, tmp_path: Path) -> None:
+def test_a_file_that_loses_all_its_rows_is_removed_without_a_delete_file(
+    lake: LakeSession, way: str, tmp_path: Path
+) -> None:
     run(
         lake,
         "create table t as select id from range(0, 5, 1, 1)",
@@ -82,7 +84,7 @@ def test_rows_that_change_again_and_again_keep_their_row_ids(lake: LakeSession, 
 
 
 @pytest.mark.parametrize("last", [100, 107])
-def test_deleted_rows_of_files_of_one_size_and_of_several_are_told_apart(lake: LakeSession, last: int) -> None:
+def test_deletes_of_files_of_equal_and_of_different_sizes_are_kept_apart(lake: LakeSession, last: int) -> None:
     lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
     lake.execute("create table t (id bigint)")
     for end in (100, last):
@@ -98,9 +100,9 @@ def test_deleted_rows_of_files_of_one_size_and_of_several_are_told_apart(lake: L
     assert rows(lake, "select count(*) from t version as of 4") == [(len(left),)]
 
 
-def test_the_same_deletes_of_tables_that_are_alike_are_kept_apart(lake: LakeSession, way: str) -> None:
+def test_equal_deletes_of_similar_tables_are_kept_apart(lake: LakeSession, way: str) -> None:
     def rows_of(number: int) -> list[range]:
-        """The rows of both files, of which sometimes the one is larger and sometimes the other."""
+        """Returns the ids in both files of a table. Sometimes the first file is larger, sometimes the second."""
         return [range(first, first + 10 + (number * 17 + first) % 47) for first in (0, 100)]
 
     for number in range(6):
@@ -113,8 +115,8 @@ def test_the_same_deletes_of_tables_that_are_alike_are_kept_apart(lake: LakeSess
         assert rows(lake, f"select id from t{number} order by id") == expected
 
 
-def test_exists_is_selected_of_a_table_that_is_read_in_parts(lake: LakeSession, way: str) -> None:
-    """Spark can not move an EXISTS into a union, which some files with deletes and some without are."""
+def test_exists_works_on_a_table_that_is_read_as_a_union(lake: LakeSession, way: str) -> None:
+    """A table with deletes in some of its files is read as a union. Spark cannot move an EXISTS into a union."""
     run(
         lake,
         "create table t as select id, 0 as v from range(0, 40, 1, 1)",
@@ -140,8 +142,8 @@ def test_exists_is_selected_of_a_table_that_is_read_in_parts(lake: LakeSession, 
 
 
 def test_a_large_change_of_many_files_goes_through_spark(lake: LakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DRIVER_ROWS", "DRIVER_POSITIONS"):
-        monkeypatch.setattr(masks, name, 0)
+    for name in ("MAX_DRIVER_ROWS", "MAX_DRIVER_POSITIONS"):
+        monkeypatch.setattr(row_positions, name, 0)
     lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
     lake.execute("create table t (id bigint, p int, v string) partitioned by (p)")
     lake.execute("insert into t select id, id % 5, 'old' from range(500)")

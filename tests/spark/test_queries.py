@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.lake.errors import (
-    NotFoundError,
-)
+from dbt.adapters.ducklake.lake.errors import NotFoundError
 
 from .helpers import rows, run, snapshots, value
 
@@ -19,7 +17,7 @@ def test_qualified_columns_keep_working(lake: LakeSession) -> None:
     assert rows(lake, "select 'from t' as x /* from s.t */ from t -- from nope") == [("from t",)]
 
 
-def test_filters_leave_files_unread_and_lose_no_row(lake: LakeSession) -> None:
+def test_filters_prune_files_and_lose_no_row(lake: LakeSession) -> None:
     lake.execute("create table t (d date, n int, s string) partitioned by (month(d))")
     lake.execute(
         "insert into t select date_add(date'2026-01-01', cast(id as int)), id, concat('k', id % 10) from range(360)"
@@ -65,7 +63,7 @@ def test_a_version_that_is_not_there_is_named(lake: LakeSession, query: str, mes
         lake.execute(query)
 
 
-def test_virtual_columns_tell_where_a_row_comes_from(lake: LakeSession) -> None:
+def test_virtual_columns_hold_the_row_id_and_the_snapshot(lake: LakeSession) -> None:
     run(lake, "create table t as select 10 as a", "insert into t values (20)", "insert into t values (30)")
     assert rows(lake, "select rowid, snapshot_id, a from t order by a") == [(0, 1, 10), (1, 2, 20), (2, 3, 30)]
 
@@ -92,7 +90,7 @@ def test_a_star_stands_for_a_tables_own_columns(lake: LakeSession, query: str, c
     assert found.num_rows == (snapshots(lake) + 1 if "ducklake" in query else 1)
 
 
-def test_an_information_schema_tells_what_other_databases_tell(lake: LakeSession) -> None:
+def test_information_schema_lists_schemas_tables_columns_and_views(lake: LakeSession) -> None:
     run(
         lake,
         "create schema s comment 'of s'",

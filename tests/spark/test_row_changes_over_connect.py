@@ -15,8 +15,8 @@ from dbt.adapters.ducklake import LakeSession
 settings = {"remote": "local[2]", "config": {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}}
 with LakeSession("sqlite:catalog.sqlite", data_path="data/", spark=settings) as lake:
     if sys.argv[1] == "files":
-        from dbt.adapters.ducklake.spark import masks
-        masks.DRIVER_ROWS = masks.DRIVER_POSITIONS = 0
+        from dbt.adapters.ducklake.spark.change import row_positions
+        row_positions.MAX_DRIVER_ROWS = row_positions.MAX_DRIVER_POSITIONS = 0
         lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
     lake.execute("create table t as select id, 'a' as v, array(id) as l from range(0, 40, 1, 1)")
     lake.execute("create table s as select id, 'm' as v, array(0L) as l from range(35, 45)")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.lake.errors import (
-    ConstraintError,
-)
+from dbt.adapters.ducklake.lake.errors import ConstraintError
 
 from .helpers import content, files, rows, run, snapshots, value
 
@@ -112,7 +110,7 @@ def test_a_rollback_leaves_nothing(lake: LakeSession, way: str) -> None:
     assert lake.execute("delete from t where id = 1").rows_affected == 1
 
 
-def test_alterations_and_changes_of_rows_mix_in_a_transaction(lake: LakeSession, way: str) -> None:
+def test_alter_table_and_row_changes_mix_in_a_transaction(lake: LakeSession, way: str) -> None:
     run(lake, "create table t as select id, id * 2 as n from range(0, 6, 1, 1)")
     with lake.transaction():
         run(
@@ -128,7 +126,7 @@ def test_alterations_and_changes_of_rows_mix_in_a_transaction(lake: LakeSession,
     assert content(lake, "u") == [(0, 0), (1, -10), (2, 40), (3, 6), (5, 10)]
 
 
-def test_a_table_emptied_and_filled_in_a_transaction_is_changed_on(lake: LakeSession, way: str) -> None:
+def test_a_table_truncated_and_refilled_in_a_transaction_can_be_changed(lake: LakeSession, way: str) -> None:
     run(lake, "create table t as select id, 'old' as v from range(0, 5, 1, 1)")
     with lake.transaction():
         run(
@@ -147,7 +145,7 @@ def test_a_table_emptied_and_filled_in_a_transaction_is_changed_on(lake: LakeSes
 
 def test_the_volume_of_a_transaction_counts_each_row_once(lake: LakeSession) -> None:
     def volume() -> tuple[int, int, int]:
-        found = lake.volume()
+        found = lake.change_counts()
         return found.rows_added, found.rows_updated, found.rows_removed
 
     run(lake, "create table t as select id, 0 as n from range(0, 10, 1, 1)")

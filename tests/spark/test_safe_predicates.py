@@ -1,4 +1,4 @@
-"""What is asked of rows before it is known which of them are deleted."""
+"""The safe part of a predicate: what Spark may evaluate before deleted rows are filtered out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from dbt.adapters.ducklake.lake.predicates import (
     StartsWith,
     Unknown,
 )
-from dbt.adapters.ducklake.spark.sql.safe_predicates import harmless_part
+from dbt.adapters.ducklake.spark.read.predicate_columns import predicate_column
+from dbt.adapters.ducklake.spark.sql.safe_predicates import safe_part
 
 from ..lakes import columns
 
@@ -29,7 +30,7 @@ COLUMNS = columns(
 
 
 @pytest.mark.parametrize(
-    ("predicate", "asked"),
+    ("predicate", "expected"),
     [
         (Comparison(("id",), "<", 5), "(id < 5)"),
         (Comparison(("name",), "<>", "x"), "(NOT (name = x))"),
@@ -50,13 +51,13 @@ COLUMNS = columns(
         (None, None),
     ],
 )
-def test_what_a_query_says_is_asked_first_where_it_can_not_fail(
-    spark: SparkSession, predicate: Predicate | None, asked: str | None
+def test_the_safe_part_of_a_predicate_becomes_a_spark_column(
+    spark: SparkSession, predicate: Predicate | None, expected: str | None
 ) -> None:
     given = spark.createDataFrame([], "id long, price decimal(12,2), name string, day date")
-    found = harmless_part(predicate, COLUMNS)
-    if asked is None:
+    found = safe_part(predicate, COLUMNS)
+    if expected is None:
         assert found is None
     else:
         assert found is not None
-        assert given.select(found).columns == [asked]
+        assert given.select(predicate_column(found)).columns == [expected]

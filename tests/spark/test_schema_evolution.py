@@ -62,7 +62,9 @@ def test_evolution_keeps_old_rows_readable(lake: LakeSession) -> None:
         ("create table n as select null as x", SchemaChangeError, "cast\\(null as string\\)"),
     ],
 )
-def test_what_the_rules_forbid_is_refused_with_the_rule(lake: LakeSession, statement: str, error, message: str) -> None:
+def test_a_forbidden_change_is_refused_with_the_rule(
+    lake: LakeSession, statement: str, error: type[Exception], message: str
+) -> None:
     run(
         lake,
         "create table t (a int, s string, p int, o int, st struct<x: int>) partitioned by (p) sorted by (o)",
@@ -75,13 +77,13 @@ def test_what_the_rules_forbid_is_refused_with_the_rule(lake: LakeSession, state
     assert snapshots(lake) == newest
 
 
-def test_the_last_column_stays(lake: LakeSession) -> None:
+def test_the_last_column_cannot_be_dropped(lake: LakeSession) -> None:
     lake.execute("create table t (a int)")
     with pytest.raises(SchemaChangeError, match="the last one"):
         lake.execute("alter table t drop column a")
 
 
-def test_set_not_null_looks_at_the_rows(lake: LakeSession) -> None:
+def test_set_not_null_checks_the_rows(lake: LakeSession) -> None:
     run(lake, "create table t (a int)", "insert into t values (1), (null)")
     with pytest.raises(ConstraintError, match="where `a` is null"):
         lake.execute("alter table t alter column a set not null")

@@ -1,4 +1,4 @@
-"""WITH SCHEMA EVOLUTION: tables that take up what the rows written to them have more."""
+"""Schema merge: MERGE and INSERT WITH SCHEMA EVOLUTION add columns and fields and widen types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def types(lake: LakeSession, table: str = "t") -> dict[str, str]:
     return {name: kind for name, kind, *_ in rows(lake, f"describe {table}")}
 
 
-def test_a_merge_of_everything_adds_the_columns_of_its_source(lake: LakeSession) -> None:
+def test_a_merge_with_stars_adds_the_columns_of_its_source(lake: LakeSession) -> None:
     run(
         lake,
         "create table t as select 1 as id, 'a' as v union all select 2, 'b'",
@@ -44,7 +44,7 @@ def test_a_merge_of_everything_adds_the_columns_of_its_source(lake: LakeSession)
     assert [tuple(r.values()) for r in content(lake, f"t version as of {before - 1}")] == [(1, "a"), (2, "b")]
 
 
-def test_what_the_source_has_no_column_for_stays_in_old_rows_and_is_the_default_in_new_ones(lake: LakeSession) -> None:
+def test_a_column_that_the_source_lacks_keeps_old_values_and_is_the_default_in_new_rows(lake: LakeSession) -> None:
     run(
         lake,
         "create table t (id int, v string, kind string default 'plain')",
@@ -55,7 +55,7 @@ def test_what_the_source_has_no_column_for_stays_in_old_rows_and_is_the_default_
     assert [tuple(r.values()) for r in content(lake)] == [(1, "a", "old", True), (2, None, "plain", False)]
 
 
-def test_types_get_wider_and_never_narrower(lake: LakeSession) -> None:
+def test_types_are_widened_and_never_narrowed(lake: LakeSession) -> None:
     run(
         lake,
         "create table t (id int, n int, f float, d decimal(6,2), big bigint, text string)",
@@ -75,7 +75,7 @@ def test_types_get_wider_and_never_narrower(lake: LakeSession) -> None:
     assert [str(v) for v in content(lake)[0].values()] == ["1", "3000000000", "0.1", "12345.125", "7", "8"]
 
 
-def test_fields_of_structs_come_too_and_those_that_the_source_lacks_stay(lake: LakeSession) -> None:
+def test_struct_fields_are_added_and_those_that_the_source_lacks_stay(lake: LakeSession) -> None:
     run(
         lake,
         "create table t (id int, p struct<a: int, q: struct<x: int, y: string>>, l array<struct<k: int>>,"
@@ -129,7 +129,7 @@ def test_fields_of_structs_come_too_and_those_that_the_source_lacks_stay(lake: L
         ("when matched then delete when not matched then insert (id) values (s.id)", "id v", [(2, None)]),
     ],
 )
-def test_of_listed_columns_those_come_that_get_the_sources_of_their_name(
+def test_a_listed_column_is_added_if_it_gets_the_source_column_of_its_name(
     lake: LakeSession, clauses: str, columns: str, left: list[tuple[Any, ...]]
 ) -> None:
     run(
@@ -142,7 +142,7 @@ def test_of_listed_columns_those_come_that_get_the_sources_of_their_name(
     assert [tuple(row.values()) for row in content(lake)] == left
 
 
-def test_a_field_comes_by_its_path(lake: LakeSession) -> None:
+def test_a_struct_field_is_added_by_its_path(lake: LakeSession) -> None:
     run(
         lake,
         "create table t as select 1 as id, named_struct('a', 1, 'q', named_struct('x', 1)) as p",
@@ -162,7 +162,7 @@ def test_a_field_comes_by_its_path(lake: LakeSession) -> None:
         "when not matched then insert (id, day) values (s.id, 1)",
     ],
 )
-def test_a_column_that_gets_something_else_is_not_made(lake: LakeSession, clauses: str) -> None:
+def test_a_listed_column_that_gets_another_expression_is_not_added(lake: LakeSession, clauses: str) -> None:
     run(
         lake,
         "create table t as select 1 as id, 'a' as v",
@@ -174,7 +174,7 @@ def test_a_column_that_gets_something_else_is_not_made(lake: LakeSession, clause
     assert snapshots(lake) == before
 
 
-def test_without_the_words_a_merge_takes_only_what_the_table_has(lake: LakeSession) -> None:
+def test_a_merge_without_schema_evolution_adds_no_columns(lake: LakeSession) -> None:
     run(
         lake,
         "create table t as select 1 as id, 'a' as v",
@@ -187,7 +187,7 @@ def test_without_the_words_a_merge_takes_only_what_the_table_has(lake: LakeSessi
         lake.execute(f"merge into t using s on t.id = s.id {BOTH}")
 
 
-def test_new_columns_are_there_for_rows_of_every_kind_of_place(lake: LakeSession) -> None:
+def test_added_columns_work_with_partitions_deletes_and_the_change_feed(lake: LakeSession) -> None:
     run(
         lake,
         "create table t partitioned by (g) as select id, id % 2 as g from range(6)",
@@ -249,7 +249,7 @@ def test_an_insert_adds_the_columns_of_its_query(
         ("into t by name select 'text' as id", "required to be .INT"),
     ],
 )
-def test_an_insert_that_can_not_be_says_why_and_leaves_the_table(lake: LakeSession, insert: str, message: str) -> None:
+def test_a_refused_insert_says_why_and_leaves_the_table(lake: LakeSession, insert: str, message: str) -> None:
     run(lake, "create table t as select 1 as id, 'a' as v")
     before = snapshots(lake)
     with pytest.raises((LakeError, AnalysisException), match=message):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.lake.errors import (
-    LakeError,
-)
+from dbt.adapters.ducklake.lake.errors import LakeError
 
-from .helpers import rows, run, value
+from .helpers import catalog_of, other_session, rows, run, value
 
 
-def test_statements_without_data_start_no_spark(tmp_path) -> None:
+def test_statements_without_data_start_no_spark(tmp_path: Path) -> None:
     with LakeSession(f"sqlite:{tmp_path}/c.sqlite", data_path=f"{tmp_path}/data") as lake:
         run(
             lake,
@@ -30,9 +30,9 @@ def test_statements_without_data_start_no_spark(tmp_path) -> None:
         assert not lake.spark_started
 
 
-def test_a_lake_can_be_held_at_a_version_and_attached(lake: LakeSession, spark, tmp_path) -> None:
+def test_a_lake_can_be_attached_at_a_version(lake: LakeSession, spark: SparkSession, tmp_path: Path) -> None:
     run(lake, "create table t as select 1 as a", "insert into t values (2)")
-    catalog = f"sqlite:{lake._lakes['lake'].catalog.database.url.database}"
+    catalog = catalog_of(lake)
     other = LakeSession(
         f"sqlite:{tmp_path}/other.sqlite",
         data_path=f"{tmp_path}/other/",
@@ -47,28 +47,28 @@ def test_a_lake_can_be_held_at_a_version_and_attached(lake: LakeSession, spark, 
         run(other, "insert into live.main.t values (5)", "insert into mine values (5)")
 
 
-def test_read_only_refuses_every_change(lake: LakeSession, spark) -> None:
+def test_read_only_refuses_every_change(lake: LakeSession, spark: SparkSession) -> None:
     lake.execute("create table t as select 1 as a")
-    reader = LakeSession(f"sqlite:{lake._lakes['lake'].catalog.database.url.database}", spark=spark, read_only=True)
+    reader = other_session(lake, spark, read_only=True)
     assert rows(reader, "select * from t") == [(1,)]
     for statement in ("create table u (a int)", "insert into t values (2)", "drop table t", "truncate table t"):
         with pytest.raises(LakeError, match="read-only"):
             reader.execute(statement)
 
 
-def test_names_that_are_no_lakes_go_to_spark(lake: LakeSession, spark, tmp_path) -> None:
+def test_names_outside_of_lakes_are_resolved_by_spark(lake: LakeSession, spark: SparkSession, tmp_path: Path) -> None:
     spark.range(3).write.parquet(f"{tmp_path}/plain")
     spark.range(4).createOrReplaceTempView("a_temp_view")
     assert value(lake, f"select count(*) from parquet.`{tmp_path}/plain`") == 3
     assert value(lake, "select count(*) from a_temp_view") == 4
 
 
-def test_a_statement_can_be_stopped_from_another_thread(lake: LakeSession) -> None:
+def test_a_statement_can_be_cancelled_from_another_thread(lake: LakeSession) -> None:
     started = threading.Event()
     outcome: list[BaseException] = []
 
     def work() -> None:
-        with lake.tagged("slow"):
+        with lake.job_tag("slow"):
             started.set()
             try:
                 lake.execute("create table t as select id % 10 as k, sum(hash(id)) from range(100000000000) group by 1")
@@ -78,9 +78,9 @@ def test_a_statement_can_be_stopped_from_another_thread(lake: LakeSession) -> No
     thread = threading.Thread(target=work)
     thread.start()
     started.wait()
-    while thread.is_alive():  # between two jobs there is nothing to stop
+    while thread.is_alive():  # between two jobs there is nothing to cancel
         lake.cancel("slow")
         thread.join(0.5)
     assert outcome
-    assert lake.state().find("main", "t") is None
-    assert lake.sql("select 1 as x").collect()  # what is not tagged goes on
+    assert lake.state().find_relation("main", "t") is None
+    assert lake.sql("select 1 as x").collect()  # untagged work goes on

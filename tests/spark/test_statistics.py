@@ -10,17 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.ducklake.lake.paths import path_of_spark, spark_path, spark_target
-from dbt.adapters.ducklake.lake.stats import ColumnStats, file_stats
+from dbt.adapters.ducklake.lake.parquet_footer import file_stats
+from dbt.adapters.ducklake.lake.paths import path_from_spark, spark_read_path, spark_write_path
+from dbt.adapters.ducklake.lake.stats import ColumnStats
 from dbt.adapters.ducklake.lake.types import Column
-
-C = Column
 
 
 def stats_of(frame: DataFrame, folder: Path, *columns: Column, **options: Any) -> dict[int, ColumnStats]:
     target = str(folder / "written")
     writer = frame.coalesce(1).write.option("parquet.statistics.truncate.length", options.get("cut", 10**6))
-    writer.option("parquet.block.size", options.get("block", 128 << 20)).parquet(spark_target(target))
+    writer.option("parquet.block.size", options.get("block", 128 << 20)).parquet(spark_write_path(target))
     (file,) = (folder / "written").glob("*.parquet")
     return file_stats(pq.read_metadata(file), columns, options.get("cut"))
 
@@ -47,7 +46,7 @@ def test_scalars(spark: SparkSession, tmp_path: Path) -> None:
     )
     types = "boolean int8 int32 int64 decimal(3,2) decimal(38,2) uint64 date timestamptz timestamp"
     types += " varchar blob json"
-    columns = [C(i, name, type_) for i, (name, type_) in enumerate(zip(frame.columns, types.split(), strict=True))]
+    columns = [Column(i, name, type_) for i, (name, type_) in enumerate(zip(frame.columns, types.split(), strict=True))]
     stats = stats_of(frame, tmp_path, *columns)
     assert [s.min_value for s in stats.values()] == [
         "1",
@@ -70,32 +69,34 @@ def test_scalars(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_nan_takes_the_upper_bound(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql("SELECT double(x) AS d, float(x) AS f FROM VALUES ('NaN'), ('1.5'), ('-0.1') AS t(x)")
-    stats = stats_of(frame, tmp_path, C(1, "d", "float64"), C(2, "f", "float32"))
+    stats = stats_of(frame, tmp_path, Column(1, "d", "float64"), Column(2, "f", "float32"))
     for one in stats.values():
         assert bounds(one) == ("-0.1", None, 3, 0, True, False)
 
 
 def test_a_nan_in_one_row_group_of_many(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql("SELECT if(id = 150000, double('NaN'), double(id)) AS d, uuid() AS u FROM range(0, 200000, 1, 1)")
-    one = stats_of(frame, tmp_path, C(1, "d", "float64"), block=2_000_000)[1]
+    one = stats_of(frame, tmp_path, Column(1, "d", "float64"), block=2_000_000)[1]
     (file,) = (tmp_path / "written").glob("*.parquet")
     assert pq.read_metadata(file).num_row_groups > 1
     assert bounds(one) == ("0.0", None, 200_000, 0, True, False)
 
 
-def test_without_a_nan_spark_says_so(spark: SparkSession, tmp_path: Path) -> None:
+def test_without_a_nan_the_bounds_are_exact(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql("SELECT double(x) AS d FROM VALUES ('Infinity'), ('1.5'), (null) AS t(x)")
-    assert bounds(stats_of(frame, tmp_path, C(1, "d", "float64"))[1]) == ("1.5", "inf", 2, 1, False, True)
+    assert bounds(stats_of(frame, tmp_path, Column(1, "d", "float64"))[1]) == ("1.5", "inf", 2, 1, False, True)
 
 
 def test_long_strings_have_neither_bounds_nor_counts(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql("SELECT if(id = 0, repeat('x', 5000), null) AS v FROM range(2)")
-    assert bounds(stats_of(frame, tmp_path, C(1, "v", "varchar"))[1]) == (None, None, None, None, None, False)
+    assert bounds(stats_of(frame, tmp_path, Column(1, "v", "varchar"))[1]) == (None, None, None, None, None, False)
 
 
 def test_cut_strings_bound_but_are_not_exact(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql("SELECT repeat('x', 50) AS a, repeat('é', 50) AS b, 'short' AS c")
-    stats = stats_of(frame, tmp_path, C(1, "a", "varchar"), C(2, "b", "varchar"), C(3, "c", "varchar"), cut=11)
+    stats = stats_of(
+        frame, tmp_path, Column(1, "a", "varchar"), Column(2, "b", "varchar"), Column(3, "c", "varchar"), cut=11
+    )
     assert bounds(stats[1])[:2] == ("x" * 11, "x" * 10 + "y")
     assert [s.exact for s in stats.values()] == [False, False, True]
     assert (stats[2].min_value or "z") <= "é" * 50 <= (stats[2].max_value or "")
@@ -107,31 +108,31 @@ def test_nested_fields_with_and_without_ids(spark: SparkSession, tmp_path: Path)
         named_struct('a.b', 1, 'c', 'x') AS s, CAST(null AS array<int>) AS l"""
     )
     columns = (
-        C(
+        Column(
             1,
             "deep",
             "list",
             children=(
-                C(
+                Column(
                     2,
                     "element",
                     "struct",
                     children=(
-                        C(
+                        Column(
                             3,
                             "q",
                             "map",
                             children=(
-                                C(4, "key", "varchar"),
-                                C(5, "value", "list", children=(C(6, "element", "int32"),)),
+                                Column(4, "key", "varchar"),
+                                Column(5, "value", "list", children=(Column(6, "element", "int32"),)),
                             ),
                         ),
                     ),
                 ),
             ),
         ),
-        C(7, "s", "struct", children=(C(8, "a.b", "int32"), C(9, "c", "varchar"))),
-        C(10, "l", "list", children=(C(11, "element", "int32"),)),
+        Column(7, "s", "struct", children=(Column(8, "a.b", "int32"), Column(9, "c", "varchar"))),
+        Column(10, "l", "list", children=(Column(11, "element", "int32"),)),
     )
     stats = stats_of(frame, tmp_path, *columns)
     assert {i: bounds(s)[:4] for i, s in stats.items()} == {
@@ -149,7 +150,7 @@ def test_field_ids_that_spark_writes(spark: SparkSession, tmp_path: Path) -> Non
     inner = T.StructType([T.StructField("a", T.IntegerType(), True, {"parquet.field.id": 2})])
     schema = T.StructType([T.StructField("s", inner, True, {"parquet.field.id": 1})])
     frame = spark.createDataFrame([((5,),)], schema)
-    columns = C(1, "renamed", "struct", children=(C(2, "also_renamed", "int32"), C(3, "a", "int32")))
+    columns = Column(1, "renamed", "struct", children=(Column(2, "also_renamed", "int32"), Column(3, "a", "int32")))
     assert {i: s.min_value for i, s in stats_of(frame, tmp_path, columns).items()} == {2: "5"}
 
 
@@ -171,17 +172,19 @@ def test_field_ids_that_spark_writes(spark: SparkSession, tmp_path: Path) -> Non
         "a+b&c",
     ],
 )
-def test_spark_reads_and_writes_the_very_file(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_spark_reads_and_writes_exactly_the_named_file(spark: SparkSession, tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
-    for other in ("aXb", "a1b"):  # what a pattern would find as well
+    for other in ("aXb", "a1b"):  # a glob pattern would find these as well
         (tmp_path / other).mkdir()
         pq.write_table(pa.table({"x": [2]}), tmp_path / other / f"{name} f.parquet")
     file = str(folder / f"{name} f.parquet")
     pq.write_table(pa.table({"x": [1]}), file)
-    row = spark.read.schema("x LONG").parquet(spark_path(file)).selectExpr("x", "_metadata.file_path AS p").collect()
+    row = (
+        spark.read.schema("x LONG").parquet(spark_read_path(file)).selectExpr("x", "_metadata.file_path AS p").collect()
+    )
     assert [r.x for r in row] == [1]
-    assert path_of_spark(row[0].p) == f"file://{file}"
-    spark.range(3).write.parquet(spark_target(str(folder / "w")))
-    assert spark.read.parquet(spark_path(str(folder / "w"))).count() == 3
+    assert path_from_spark(row[0].p) == f"file://{file}"
+    spark.range(3).write.parquet(spark_write_path(str(folder / "w")))
+    assert spark.read.parquet(spark_read_path(str(folder / "w"))).count() == 3
     assert (folder / "w").is_dir()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.lake.errors import (
-    LakeError,
-)
+from dbt.adapters.ducklake.lake.errors import LakeError
 
-from .helpers import rows, run, snapshots, value
+from .helpers import other_session, rows, run, snapshots, value
 
 
 def test_each_statement_is_one_snapshot(lake: LakeSession) -> None:
@@ -37,7 +36,7 @@ def test_an_error_leaves_nothing_of_a_transaction(lake: LakeSession) -> None:
     assert rows(lake, "show tables") == []
 
 
-def test_an_inner_block_folds_and_the_outer_message_wins(lake: LakeSession) -> None:
+def test_an_inner_transaction_joins_the_outer_one_whose_message_wins(lake: LakeSession) -> None:
     run(lake, "create table t (a int)")
     with lake.transaction(message="outer"):
         with lake.transaction(message="inner"):
@@ -62,10 +61,9 @@ def test_begin_commit_and_rollback(lake: LakeSession) -> None:
         lake.execute("commit")
 
 
-def test_queries_in_a_transaction_read_one_snapshot(lake: LakeSession, spark) -> None:
+def test_queries_in_a_transaction_read_one_snapshot(lake: LakeSession, spark: SparkSession) -> None:
     run(lake, "create table t as select 1 as a")
-    main = lake._lakes["lake"]
-    other = LakeSession(f"sqlite:{main.catalog.database.url.database}", spark=spark)
+    other = other_session(lake, spark)
     with lake.transaction():
         assert value(lake, "select count(*) from t") == 1
         other.execute("insert into t values (2)")
@@ -73,7 +71,7 @@ def test_queries_in_a_transaction_read_one_snapshot(lake: LakeSession, spark) ->
     assert value(lake, "select count(*) from t") == 2
 
 
-def test_a_message_can_be_required(lake: LakeSession) -> None:
+def test_a_commit_message_can_be_required(lake: LakeSession) -> None:
     lake.execute("call ducklake_set_option('require_commit_message', true)")
     with pytest.raises(LakeError, match="asks for a commit message"):
         lake.execute("create table t (a int)")

@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.lake.errors import (
-    ConstraintError,
-    LakeError,
-    NotFoundError,
-    SchemaChangeError,
-)
+from dbt.adapters.ducklake.lake.errors import ConstraintError, LakeError, NotFoundError, SchemaChangeError
 
 from .helpers import content, files, parquet_files, rows, run, snapshots, value
 
@@ -53,7 +48,7 @@ def test_an_update_takes_columns_by_the_alias_in_any_case(lake: LakeSession) -> 
     assert content(lake) == [(2, "b")]
 
 
-def test_with_before_update_names_common_tables(lake: LakeSession) -> None:
+def test_an_update_may_use_common_table_expressions(lake: LakeSession) -> None:
     run(
         lake,
         "create table t as select id, 0L as n from range(4)",
@@ -62,7 +57,7 @@ def test_with_before_update_names_common_tables(lake: LakeSession) -> None:
     assert content(lake) == [(0, 0), (1, 0), (2, 5), (3, 6)]
 
 
-def test_fields_of_structs_change_alone(lake: LakeSession) -> None:
+def test_struct_fields_are_assigned_one_by_one(lake: LakeSession) -> None:
     run(
         lake,
         "create table t (id int, s struct<x: bigint, `y z`: string, in: struct<p: int, q: int>>)",
@@ -110,7 +105,7 @@ def test_an_update_that_fails_leaves_nothing(
     assert parquet_files(tmp_path) == on_disk
 
 
-def test_values_are_cast_as_an_insert_casts_them(lake: LakeSession) -> None:
+def test_an_update_casts_values_as_an_insert_does(lake: LakeSession) -> None:
     run(
         lake,
         "create table t (id int, big bigint, small tinyint, d decimal(5,2), text string, day date, at timestamp_ntz)",
@@ -138,7 +133,7 @@ def test_lists_and_maps_survive_an_update(lake: LakeSession) -> None:
     ]
 
 
-def test_columns_that_old_files_lack_get_values(lake: LakeSession, way: str) -> None:
+def test_columns_that_old_files_lack_can_be_updated(lake: LakeSession, way: str) -> None:
     run(
         lake,
         "create table t as select id from range(0, 4, 1, 1)",
@@ -153,7 +148,7 @@ def test_columns_that_old_files_lack_get_values(lake: LakeSession, way: str) -> 
     assert content(lake) == [(1, 6), (2, 9), (3, 5)]
 
 
-def test_new_versions_go_where_the_tables_arrangement_puts_them(lake: LakeSession, way: str) -> None:
+def test_updated_rows_follow_the_partitioning_and_the_sort_order(lake: LakeSession, way: str) -> None:
     run(
         lake,
         "create table t (id bigint, day date, v string) partitioned by (month(day)) sorted by (id desc)",
@@ -174,7 +169,7 @@ def test_new_versions_go_where_the_tables_arrangement_puts_them(lake: LakeSessio
     assert rows(lake, "select id, v from t where v = 'again' order by id") == [(1, "again"), (90, "again")]
 
 
-def test_an_update_of_everything_writes_few_files(lake: LakeSession) -> None:
+def test_an_update_of_every_row_writes_few_files(lake: LakeSession) -> None:
     lake.execute("create table t (id bigint, g int) partitioned by (g)")
     lake.execute("insert into t select id, id % 20 from range(400)")
     run(lake, "alter table t reset partitioned by", "update t set g = 0")

@@ -9,7 +9,7 @@ from dbt.adapters.ducklake import LakeSession
 from .helpers import rows, run, snapshots
 
 
-def test_views_follow_their_own_schema_and_each_other(lake: LakeSession) -> None:
+def test_views_resolve_names_in_their_own_schema(lake: LakeSession) -> None:
     run(
         lake,
         "create schema s",
@@ -24,7 +24,7 @@ def test_views_follow_their_own_schema_and_each_other(lake: LakeSession) -> None
     assert rows(lake, "show views in s") == [("s", "v", False), ("s", "w", False)]
 
 
-def test_a_view_with_an_error_is_refused_when_it_is_made(lake: LakeSession) -> None:
+def test_a_view_with_an_error_is_refused_when_it_is_created(lake: LakeSession) -> None:
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         lake.execute("create view v as select * from nowhere")
     assert snapshots(lake) == 0
@@ -35,7 +35,7 @@ def test_temporary_views_may_read_the_lake(lake: LakeSession) -> None:
     assert rows(lake, "select * from tv") == [(1,)]
 
 
-def test_a_view_can_not_read_itself(lake: LakeSession) -> None:
+def test_a_view_cannot_read_itself(lake: LakeSession) -> None:
     run(lake, "create table t as select 1 as a", "create view v as select a from t")
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         lake.execute("create or replace view v as select a from v")

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-TEMPLATE = Path(__file__).parents[2] / "dbt" / "adapters" / "ducklake" / "lineage.html"
+TEMPLATE = Path(__file__).parents[2] / "dbt" / "adapters" / "ducklake" / "history" / "lineage.html"
 MARKER = "/*LINEAGE*/null"
 START = datetime(2026, 11, 18, 8, tzinfo=timezone.utc)
 

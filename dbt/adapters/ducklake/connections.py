@@ -1,302 +1,83 @@
-"""A dbt thread and a transaction on the lake: what dbt calls a connection."""
+"""The connection manager: opens a handle on the lake for each dbt thread, and runs statements on it."""
 
 from __future__ import annotations
 
 import atexit
 import threading
-import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from itertools import count
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.context import SpawnContext
-from typing import Any, ClassVar
+from typing import cast
 
 import agate
-import pyarrow as pa
 from dbt.adapters.contracts.connection import (
     AdapterRequiredConfig,
-    AdapterResponse,
     Connection,
     ConnectionState,
     LazyHandle,
 )
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.exceptions import FailedToConnectError
-from dbt.adapters.sql import SQLConnectionManager
+from dbt.adapters.exceptions.connection import FailedToConnectError
+from dbt.adapters.sql.connections import SQLConnectionManager
 from dbt_common.clients.agate_helper import empty_table
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 from sqlalchemy.exc import SQLAlchemyError
 
+from .connection_handle import CommitContext, Cursor, Handle, LakeResponse
 from .credentials import DucklakeCredentials
-from .lake.commit.staged import CommitInfo
 from .lake.errors import LakeError
-from .lake.transaction import Volume
 from .spark.engine.errors import message_of
-from .spark.results import Input, Result
 from .spark.session import LakeSession
-from .spark.sql.statements import Commit, Statement, parse, split
 
 logger = AdapterLogger("DuckLake")
-_view_numbers = count(1)
-
-Describe = Callable[[list[Input], Volume], CommitInfo]
-"""What says who commits a node's transaction and why, from what it read and changed."""
 
 
-@dataclass
-class LakeResponse(AdapterResponse):
-    """What dbt shows of a statement; once its node committed, of the snapshot."""
-
-    snapshot_id: int | None = None
-    files_added: int | None = None
-
-
-class Cursor:
-    """A statement's result, in the shape that dbt's SQL adapters expect."""
-
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-        self._result = Result()
-        self._table: pa.Table | None = None
-
-    def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
-        if bindings:
-            raise DbtRuntimeError("statements take no bindings here; write the values into the SQL as literals")
-        self._table = None
-        self._result = self._handle.execute(sql)
-
-    def finish(self) -> None:
-        """Carries out a query whose rows nobody wants, for what it may raise or do."""
-        if self._result.dataframe is not None:
-            with self._handle.running():
-                self._result.dataframe.write.format("noop").mode("overwrite").save()
-
-    @property
-    def response(self) -> LakeResponse:
-        return self._handle.respond(self._result)
-
-    @property
-    def description(self) -> list[tuple[str, str]] | None:
-        """The name and type of each column."""
-        if self._result.dataframe is not None:
-            return [(f.name, f.dataType.simpleString()) for f in self._result.dataframe.schema.fields]
-        return [(f.name, str(f.type)) for f in self._result.table.schema] if self._result.table is not None else None
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        return self._rows(None)
-
-    def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
-        return self._rows(count)
-
-    def fetchone(self) -> tuple[Any, ...] | None:
-        return next(iter(self._rows(1)), None)
-
-    def _rows(self, limit: int | None) -> list[tuple[Any, ...]]:
-        self._handle.told = True
-        frame = self._result.dataframe
-        if frame is None:
-            table = self._result.arrow()
-            table = table if limit is None else table.slice(0, limit)
-        else:
-            with self._handle.running():
-                table = (frame if limit is None else frame.limit(limit)).toArrow()
-        columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
-        return list(zip(*columns, strict=True))
-
-
-class Handle:
-    """What a thread does to the lake: statements, and one transaction for a node."""
-
-    def __init__(self, session: LakeSession, connection: Connection) -> None:
-        self.session = session
-        self.describe: Describe | None = None
-        """Set while a node runs: its statements become one snapshot that this describes."""
-        self.label: str | None = None
-        """The commit message of statements that stand alone."""
-        self.told = False
-        """Whether the node was given rows, which may have become part of its text."""
-        self._connection = connection
-        self._responses: list[LakeResponse] = []
-        self._views: list[str] = []
-        self._cancelled = threading.Event()
-        self._busy = 0
-
-    def cursor(self) -> Cursor:
-        return Cursor(self)
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Marks the Spark jobs of a block, so that `cancel` can stop them."""
-        self._refuse_if_cancelled()
-        self._busy += 1
-        try:
-            with self.session.tagged(self._tag):
-                yield
-        finally:
-            self._busy -= 1
-
-    def _refuse_if_cancelled(self) -> None:
-        if self._cancelled.is_set():
-            raise DbtRuntimeError("the run was cancelled, and nothing of this node is committed")
-
-    def execute(self, sql: str) -> Result:
-        """Carries out one or more statements; the result is the last one's."""
-        result = Result()
-        for text in split(sql):
-            result = self._run(parse(text))
-        return result
-
-    def _run(self, statement: Statement) -> Result:
-        if isinstance(statement, Commit) and (self.describe is not None or not self.session.in_transaction):
-            # dbt sends it before hooks that run outside of the transaction, whether one is open or not.
-            self.commit()
-            self._connection.transaction_open = False
-            return Result()
-        with self.running(), self.session.messages(self.label):
-            return self.session.run(statement)
-
-    def respond(self, result: Result) -> LakeResponse:
-        response = LakeResponse(_message="OK", rows_affected=result.rows_affected, snapshot_id=result.snapshot_id)
-        if result.snapshot_id is not None:
-            response._message = _summary(result.snapshot_id, result.rows_affected, None)
-        if self.session.in_transaction:
-            self._responses.append(response)
-        return response
-
-    def temporary_view(self, rows: DataFrame) -> str:
-        """A name for rows, until the transaction ends."""
-        name = f"_dbt_{next(_view_numbers)}"
-        rows.createOrReplaceTempView(name)
-        self._views.append(name)
-        return name
-
-    def begin(self) -> None:
-        # Outside of a node each statement is a snapshot of its own, so that operations last.
-        if self.describe is not None and not self.session.in_transaction:
-            self.session.begin()
-
-    def commit(self) -> None:
-        if not self.session.in_transaction:
-            return
-        self._refuse_if_cancelled()
-        responses, self._responses = self._responses, []
-        result, volume = self.session.lake().catalog.retry.planned(self._committed, self._repeated)
-        written = volume.rows_added + volume.rows_updated
-        for response in responses:
-            response._message = _summary(result.snapshot_id, written, volume.files_added)
-            response.snapshot_id = result.snapshot_id
-            response.rows_affected = written
-            response.files_added = volume.files_added
-        self._drop_views()
-
-    def _committed(self) -> tuple[Result, Volume]:
-        volume = self.session.volume()
-        info = self.describe(self.session.inputs(), volume) if self.describe else None
-        return self.session.commit(info), volume
-
-    def _repeated(self) -> bool:
-        """Does the node's changes again, unless its text came of rows that were read before."""
-        if self.told or self._views:
-            return False
-        with self.running():
-            return self.session.repeat()
-
-    def rollback(self) -> None:
-        self._responses = []
-        if self.session.in_transaction:
-            self.session.rollback()
-        self._drop_views()
-
-    def _drop_views(self) -> None:
-        views, self._views = self._views, []
-        for view in views:
-            self.session.spark.catalog.dropTempView(view)
-
-    def close(self) -> None:
-        self.rollback()
-
-    def cancel(self) -> None:
-        """Stops what this thread runs, from another one; nothing of it is committed any more."""
-        self._cancelled.set()
-        threading.Thread(target=self._interrupt, name=f"cancel-{self._tag}", daemon=True).start()
-
-    def _interrupt(self) -> None:
-        # Between two of its jobs, or while Spark is still starting, a statement has nothing to be stopped.
-        while self._busy:
-            self.session.cancel(self._tag)
-            time.sleep(0.5)
-
-    @property
-    def _tag(self) -> str:
-        return f"dbt-{id(self)}"
-
-
-def _summary(snapshot: int | None, rows: int, files: int | None) -> str:
-    if snapshot is None:
-        return "no change"
-    parts = [f"snapshot {snapshot}"]
-    if rows or files:
-        parts.append(f"{_short(rows)} row{'' if rows == 1 else 's'}")
-    if files:
-        parts.append(f"{files} file{'' if files == 1 else 's'}")
-    return ", ".join(parts)
-
-
-def _short(count: int) -> str:
-    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if count >= 10 * size or (count >= size and size > 10**3):
-            return f"{count / size:.1f}{unit}"
-    return str(count)
-
-
-class _Sessions:
-    """One LakeSession a process for each profile: starting Spark twice would cost seconds."""
+class _SessionCache:
+    """The LakeSessions of this process, one per profile. They outlive an adapter: starting Spark takes seconds."""
 
     def __init__(self) -> None:
-        self._open: dict[str, LakeSession] = {}
+        self._sessions: dict[str, LakeSession] = {}
         self._lock = threading.Lock()
 
     def get(self, credentials: DucklakeCredentials) -> LakeSession:
         key = repr(sorted(credentials.to_dict().items()))
         with self._lock:
-            if key not in self._open:
-                self._open[key] = credentials.lake_session()
-            return self._open[key]
+            if key not in self._sessions:
+                self._sessions[key] = credentials.lake_session()
+            return self._sessions[key]
 
     def close(self) -> None:
         with self._lock:
-            for session in self._open.values():
+            for session in self._sessions.values():
                 session.close()
-            self._open.clear()
+            self._sessions.clear()
 
 
-_sessions = _Sessions()
-atexit.register(_sessions.close)
+_session_cache = _SessionCache()
+atexit.register(_session_cache.close)
 
 
-class _Thread(threading.local):
-    described: tuple[Describe | None, str | None] = (None, None)
+class _ThreadState(threading.local):
+    commit_context = CommitContext()
 
 
 class DucklakeConnectionManager(SQLConnectionManager):
-    TYPE: ClassVar[str] = "ducklake"
+    TYPE = "ducklake"
 
     def __init__(self, profile: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(profile, mp_context)
-        self._thread = _Thread()
+        self._thread = _ThreadState()
 
     @property
     def session(self) -> LakeSession:
-        """The process's session, for what needs no connection."""
-        return _sessions.get(self.profile.credentials)
+        """The session of the profile. It needs no open connection."""
+        return _session_cache.get(cast(DucklakeCredentials, self.profile.credentials))
 
     def start_spark(self) -> None:
-        """Starts Spark while dbt still reads the project; an error in the profile is met later, where it is shown."""
+        """Starts Spark while dbt still parses the project. Leaves errors in the profile to `open`, which shows them."""
         try:
             self.session.start_spark()
         except LakeError as error:
@@ -307,7 +88,7 @@ class DucklakeConnectionManager(SQLConnectionManager):
         if connection.state == ConnectionState.OPEN:
             return connection
         try:
-            connection.handle = Handle(_sessions.get(connection.credentials), connection)
+            connection.handle = Handle(_session_cache.get(connection.credentials), connection)
         except LakeError as error:
             connection.handle = None
             connection.state = ConnectionState.FAIL
@@ -318,32 +99,32 @@ class DucklakeConnectionManager(SQLConnectionManager):
     # -- nodes and transactions
 
     @contextmanager
-    def described(self, describe: Describe | None, label: str) -> Iterator[None]:
-        """Says what describes this thread's commits in the block: of a node, and of statements outside of one."""
-        before = self._thread.described
-        self._thread.described = describe, label
+    def commit_context(self, context: CommitContext) -> Iterator[None]:
+        """Sets how this thread commits in the block."""
+        outer = self._thread.commit_context
+        self._thread.commit_context = context
         try:
             yield
         finally:
-            self._thread.described = before
+            self._thread.commit_context = outer
             connection = self.get_if_exists()
             if connection is not None and connection.state == ConnectionState.OPEN:
-                connection.handle.describe, connection.handle.label = before
+                connection.handle.commit_context = outer
 
     def set_connection_name(self, name: str | None = None) -> Connection:
         connection = super().set_connection_name(name)
-        described = self._thread.described
+        context = self._thread.commit_context
 
-        def opened(lazy: Connection) -> Connection:
+        def open_with_context(lazy: Connection) -> Connection:
             self.open(lazy)
-            lazy.handle.describe, lazy.handle.label = described
+            lazy.handle.commit_context = context
             return lazy
 
         if connection.state == ConnectionState.OPEN:
-            connection.handle.describe, connection.handle.label = described
-            connection.handle.told = False
+            connection.handle.commit_context = context
+            connection.handle.returned_rows = False
         else:
-            connection.handle = LazyHandle(opened)
+            connection.handle = LazyHandle(open_with_context)
         return connection
 
     def add_begin_query(self) -> None:
@@ -373,7 +154,7 @@ class DucklakeConnectionManager(SQLConnectionManager):
             if fetch:
                 table = self.get_result_from_cursor(cursor, limit)
             else:
-                cursor.finish()
+                cursor.run_without_fetching()
                 table = empty_table()
         return self.get_response(cursor), table
 
@@ -381,11 +162,8 @@ class DucklakeConnectionManager(SQLConnectionManager):
     def get_response(cls, cursor: Cursor) -> LakeResponse:
         return cursor.response
 
-    def exception_handler(self, sql: str) -> AbstractContextManager[None]:
-        return self._handled(sql)
-
     @contextmanager
-    def _handled(self, sql: str) -> Iterator[None]:
+    def exception_handler(self, sql: str) -> Iterator[None]:
         try:
             yield
         except (LakeError, PySparkException, Py4JError, SQLAlchemyError) as error:

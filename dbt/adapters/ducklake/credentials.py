@@ -1,4 +1,4 @@
-"""A profile's fields, typed and checked."""
+"""The fields of a profile: types, validation, and what may be shown of them."""
 
 from __future__ import annotations
 
@@ -9,99 +9,99 @@ from typing import Any
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.exceptions import DbtRuntimeError
 
-from .lake.catalog import Retry
 from .lake.databases.connection_string import parse_catalog
 from .lake.errors import LakeError
+from .lake.retry import Retry
 from .spark.session import LakeSession
 
 
-def _text(value: Any) -> bool:
+def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _flag(value: Any) -> bool:
+def _is_bool(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def _count(value: Any) -> bool:
+def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
-def _scalar(value: Any) -> bool:
+def _is_scalar(value: Any) -> bool:
     return isinstance(value, str | int | float)
 
 
-def _mapping(value: Any) -> bool:
+def _is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """What a field takes; `show` says whether a wrong value may stand in an error."""
+    """What a field accepts. An error never shows the value of a secret field."""
 
     check: Callable[[Any], bool]
     expected: str
-    show: bool = True
+    secret: bool = False
 
 
-_NAME = _Rule(_text, "a name")
-_FLAG = _Rule(_flag, "true or false")
+_NAME = _Rule(_is_text, "a name")
+_FLAG = _Rule(_is_bool, "true or false")
 _FIELDS: Mapping[str, _Rule] = {
-    "catalog": _Rule(_text, "a catalog such as sqlite:lake/metadata.sqlite or postgres:dbname=lake", show=False),
-    "data_path": _Rule(_text, "a folder or the URL of one"),
+    "catalog": _Rule(_is_text, "a catalog such as sqlite:lake/metadata.sqlite or postgres:dbname=lake", secret=True),
+    "data_path": _Rule(_is_text, "a folder or the URL of one"),
     "database": _NAME,
     "schema": _NAME,
     "author": _NAME,
     "metadata_schema": _NAME,
     "read_only": _FLAG,
     "create_if_not_exists": _FLAG,
-    "data_inlining_row_limit": _Rule(_count, "a number of rows"),
-    "retry": _Rule(_mapping, "the fields max_count, wait_ms and backoff"),
-    "spark": _Rule(_mapping, "the fields master or remote, and config"),
-    "storage": _Rule(_mapping, "the fields endpoint, region, key, secret and session_token", show=False),
-    "attach": _Rule(lambda v: isinstance(v, list), "a list of lakes, each with name and catalog", show=False),
+    "data_inlining_row_limit": _Rule(_is_count, "a number of rows"),
+    "retry": _Rule(_is_mapping, "the fields max_count, wait_ms and backoff"),
+    "spark": _Rule(_is_mapping, "the fields master or remote, and config"),
+    "storage": _Rule(_is_mapping, "the fields endpoint, region, key, secret and session_token", secret=True),
+    "attach": _Rule(lambda v: isinstance(v, list), "a list of lakes, each with name and catalog", secret=True),
 }
 _RETRY: Mapping[str, _Rule] = {
-    "max_count": _Rule(_count, "a number of tries"),
-    "wait_ms": _Rule(_number, "a number of milliseconds"),
-    "backoff": _Rule(_number, "a factor"),
+    "max_count": _Rule(_is_count, "a number of tries"),
+    "wait_ms": _Rule(_is_number, "a number of milliseconds"),
+    "backoff": _Rule(_is_number, "a factor"),
 }
 _SPARK: Mapping[str, _Rule] = {
-    "master": _Rule(_text, "a master such as local[*] or spark://host:7077"),
-    "remote": _Rule(_text, "an address such as sc://host:15002", show=False),  # it may carry a token
-    "config": _Rule(_mapping, "settings such as spark.driver.memory: 4g", show=False),
+    "master": _Rule(_is_text, "a master such as local[*] or spark://host:7077"),
+    "remote": _Rule(_is_text, "an address such as sc://host:15002", secret=True),  # it may carry a token
+    "config": _Rule(_is_mapping, "settings such as spark.driver.memory: 4g", secret=True),
 }
 _STORAGE: Mapping[str, _Rule] = {
-    name: _Rule(_scalar, "a text", show=False) for name in ("endpoint", "region", "key", "secret", "session_token")
+    name: _Rule(_is_scalar, "a text", secret=True) for name in ("endpoint", "region", "key", "secret", "session_token")
 }
-_ATTACHED: Mapping[str, _Rule] = {
+_ATTACH: Mapping[str, _Rule] = {
     **{
         name: _FIELDS[name] for name in ("catalog", "data_path", "metadata_schema", "read_only", "create_if_not_exists")
     },
     "name": _NAME,
-    "snapshot_version": _Rule(_count, "the number of a snapshot"),
+    "snapshot_version": _Rule(_is_count, "the number of a snapshot"),
     "snapshot_time": _Rule(lambda v: v is not None, "a moment such as 2026-01-31 12:00:00"),
 }
-_DBT_FIELDS = {"type", "threads"}
+_FIELDS_OF_DBT = {"type", "threads"}
 
 
-def _check(values: Mapping[str, Any], rules: Mapping[str, _Rule], where: str = "") -> None:
+def _check_fields(values: Mapping[str, Any], rules: Mapping[str, _Rule], where: str = "") -> None:
     for name, value in values.items():
         rule = rules.get(name)
         if rule is None:
             raise DbtRuntimeError(f"the field {where}{name} is not known; known are {', '.join(rules)}")
         if value is not None and not rule.check(value):
-            found = repr(value) if rule.show else f"something else (of type {type(value).__name__})"
+            found = f"something else (of type {type(value).__name__})" if rule.secret else repr(value)
             raise DbtRuntimeError(f"the field {where}{name} takes {rule.expected}, and it is {found}")
 
 
 @dataclass
 class DucklakeCredentials(Credentials):
-    """How a target reaches its lake; no part of it that may be secret is ever shown."""
+    """How a target reaches its lake. `repr` and `connection_info` show no field that may hold a secret."""
 
     database: str = "lake"
     schema: str = "main"
@@ -119,27 +119,27 @@ class DucklakeCredentials(Credentials):
 
     @classmethod
     def validate(cls, data: Any) -> None:
-        """Raises an error that names the first field that is wrong; dbt adds the profile and the target."""
-        given = {k: v for k, v in data.items() if k not in _DBT_FIELDS}
-        _check(given, _FIELDS)
-        if not given.get("catalog"):
+        """Raises for the first invalid field; dbt adds the profile and the target to the error."""
+        fields = {k: v for k, v in data.items() if k not in _FIELDS_OF_DBT}
+        _check_fields(fields, _FIELDS)
+        if not fields.get("catalog"):
             raise DbtRuntimeError(f"the field catalog is missing; it takes {_FIELDS['catalog'].expected}")
-        _check(given.get("retry") or {}, _RETRY, "retry.")
-        spark = given.get("spark") or {}
-        _check(spark, _SPARK, "spark.")
+        _check_fields(fields.get("retry") or {}, _RETRY, "retry.")
+        spark = fields.get("spark") or {}
+        _check_fields(spark, _SPARK, "spark.")
         if spark.get("master") and spark.get("remote"):
             raise DbtRuntimeError("the fields spark.master and spark.remote exclude each other: give the one you mean")
-        _check(given.get("storage") or {}, _STORAGE, "storage.")
-        for index, lake in enumerate(given.get("attach") or []):
+        _check_fields(fields.get("storage") or {}, _STORAGE, "storage.")
+        for index, lake in enumerate(fields.get("attach") or []):
             where = f"attach[{index}]"
             if not isinstance(lake, Mapping):
                 raise DbtRuntimeError(f"the field {where} takes a lake with name and catalog")
             for name in ("name", "catalog"):
                 if not lake.get(name):
-                    raise DbtRuntimeError(f"the field {where}.{name} is missing; it takes {_ATTACHED[name].expected}")
-            _check(lake, _ATTACHED, f"{where}.")
-            _location(f"{where}.catalog", lake["catalog"])
-        _location("catalog", given["catalog"])
+                    raise DbtRuntimeError(f"the field {where}.{name} is missing; it takes {_ATTACH[name].expected}")
+            _check_fields(lake, _ATTACH, f"{where}.")
+            _check_catalog(f"{where}.catalog", lake["catalog"])
+        _check_catalog("catalog", fields["catalog"])
         super().validate(data)
 
     @property
@@ -152,14 +152,14 @@ class DucklakeCredentials(Credentials):
 
     @property
     def location(self) -> str:
-        """Where the catalog is, without secrets."""
+        """Where the catalog database is, without secrets."""
         return parse_catalog(self.catalog).location
 
     def _connection_keys(self) -> tuple[str, ...]:
         return ("catalog", "data_path", "database", "schema", "author", "metadata_schema", "read_only", "spark_master")
 
     def connection_info(self, *, with_aliases: bool = False) -> list[tuple[str, Any]]:
-        """What `dbt debug` shows, and what `target` holds in Jinja."""
+        """The fields that `dbt debug` shows and that `target` has in Jinja."""
         spark = self.spark or {}
         shown = {
             **{key: getattr(self, key, None) for key in self._connection_keys()},
@@ -186,8 +186,8 @@ class DucklakeCredentials(Credentials):
         )
 
 
-def _location(name: str, catalog: str) -> str:
+def _check_catalog(field_name: str, catalog: str) -> None:
     try:
-        return parse_catalog(catalog).location
+        parse_catalog(catalog)
     except LakeError as error:
-        raise DbtRuntimeError(f"the field {name} is wrong: {error}") from error
+        raise DbtRuntimeError(f"the field {field_name} is wrong: {error}") from error

@@ -1,4 +1,4 @@
-"""What dbt docs shows of relations, from the catalog database alone."""
+"""Relations in dbt's catalog.json: columns, comments and statistics, read from the catalog database alone."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import sqlalchemy as sa
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
 from .lake import tables as t
-from .lake.facts import TableFacts, table_facts
 from .lake.snapshot import LakeState, Table, View
-from .spark.commands.show import key_text, sort_text
+from .lake.table_summary import TableSummary, table_summaries
+from .spark.commands.show import partition_key_text, sort_key_text
 from .spark.read.lakes import Lake
 from .spark.sql.types import query_type
 from .spark.sql.views import spark_sql, view_columns
 
-_COLUMNS = (
+_CATALOG_COLUMNS = (
     "table_database",
     "table_schema",
     "table_name",
@@ -32,11 +32,11 @@ _COLUMNS = (
     "column_type",
     "column_comment",
 )
-_NUMBERS = ("snapshot", "row_count", "bytes", "data_files", "delete_files")
-_AT_ONCE = 500
+_NUMERIC_STATISTICS = ("snapshot", "row_count", "bytes", "data_files", "delete_files")
+_MAX_IDS_PER_QUERY = 500
 
-Wanted = Callable[[str, str], bool]
-"""Whether a relation is wanted, by its schema and name."""
+RelationFilter = Callable[[str, str], bool]
+"""Whether to include a relation, by its schema and name."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class _Commit:
 
     @property
     def inputs(self) -> str | None:
-        """What the snapshot was built from, each with the snapshot that was read."""
+        """The relations that the snapshot was built from, each with the snapshot that was read."""
         try:
             inputs = json.loads(self.extra_info or "{}")["inputs"]
             return ", ".join(f"{i['relation']} at {i['snapshot']}" for i in inputs) or None
-        except (ValueError, KeyError, TypeError):  # written by somebody else, who says it otherwise
+        except (ValueError, KeyError, TypeError):  # extra info of another writer
             return None
 
 
@@ -73,7 +73,14 @@ class Statistic:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogColumn:
+    name: str
+    type: str
+    comment: str | None
+
+
+@dataclass(frozen=True)
+class CatalogRelation:
     """A relation in dbt's catalog."""
 
     database: str
@@ -82,13 +89,13 @@ class Entry:
     type: str
     comment: str | None
     owner: str | None
-    columns: tuple[tuple[str, str, str | None], ...]
+    columns: tuple[CatalogColumn, ...]
     statistics: tuple[Statistic, ...]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A row for each column, as dbt's catalog query gives them."""
+        """One row per column, as the catalog queries of other adapters return them."""
         statistics = dict(cell for s in self.statistics for cell in s.cells())
-        for index, (name, type_, comment) in enumerate(self.columns, start=1):
+        for index, column in enumerate(self.columns, start=1):
             yield {
                 "table_database": self.database,
                 "table_schema": self.schema,
@@ -96,108 +103,119 @@ class Entry:
                 "table_type": self.type,
                 "table_comment": self.comment,
                 "table_owner": self.owner,
-                "column_name": name,
+                "column_name": column.name,
                 "column_index": index,
-                "column_type": type_,
-                "column_comment": comment,
+                "column_type": column.type,
+                "column_comment": column.comment,
                 **statistics,
             }
 
-    def table(self) -> CatalogTable:
-        shown = [s for s in self.statistics if s.value is not None]
-        statistics = {s.id: StatsItem(s.id, s.label, s.value, True, s.description) for s in shown}
-        what = "Indicates whether there are statistics for this table"  # dbt's own words
-        has = StatsItem("has_stats", "Has Stats?", bool(shown), False, what)
+    def as_catalog_table(self) -> CatalogTable:
+        stats = {
+            s.id: StatsItem(s.id, s.label, s.value, True, s.description) for s in self.statistics if s.value is not None
+        }
+        description = "Indicates whether there are statistics for this table"  # dbt's own text
+        has_stats = StatsItem("has_stats", "Has Stats?", bool(stats), False, description)
         return CatalogTable(
             metadata=TableMetadata(self.type, self.schema, self.name, self.database, self.comment, self.owner),
             columns={
-                name: ColumnMetadata(type_, index, name, comment)
-                for index, (name, type_, comment) in enumerate(self.columns, start=1)
+                column.name: ColumnMetadata(column.type, index, column.name, column.comment)
+                for index, column in enumerate(self.columns, start=1)
             },
-            stats={**statistics, "has_stats": has},
+            stats={**stats, "has_stats": has_stats},
         )
 
 
-def entries(lake: Lake, wanted: Wanted) -> list[Entry]:
-    """What the catalog tells of the wanted relations, with one query for each kind of thing."""
+def catalog_relations(lake: Lake, included: RelationFilter) -> list[CatalogRelation]:
+    """The included relations of a lake. The number of queries does not depend on how many they are."""
     with lake.catalog.read() as connection:
-        base = lake.catalog.latest(connection)
+        base = lake.catalog.latest_snapshot(connection)
         state = lake.snapshots.state(connection, base)
-        relations: list[Table | View] = [
-            relation
-            for relation in (*state.tables.values(), *state.views.values())
-            if wanted(state.schema_of(relation).name, relation.name)
-        ]
-        tables = [r.id for r in relations if isinstance(r, Table)]
-        facts = table_facts(connection, lake.catalog, base.id, tables if len(tables) < _AT_ONCE else None)
-        begun = _begun(connection, base.id)
-        changed = {r.id: facts[r.id].last_change if r.id in facts else begun.get(r.id) for r in relations}
-        commits = _commits(connection, {s for s in changed.values() if s is not None})
+        everything: tuple[Table | View, ...] = (*state.tables.values(), *state.views.values())
+        relations = [r for r in everything if included(state.schema_of(r).name, r.name)]
+        table_ids = [r.id for r in relations if isinstance(r, Table)]
+        few_tables = len(table_ids) < _MAX_IDS_PER_QUERY
+        summaries = table_summaries(connection, lake.catalog, base.id, table_ids if few_tables else None)
+        view_begins = _view_begin_snapshots(connection, base.id)
+        changed_at = {
+            r.id: summaries[r.id].last_change_snapshot if r.id in summaries else view_begins.get(r.id)
+            for r in relations
+        }
+        commits = _commits(connection, {s for s in changed_at.values() if s is not None})
     found = []
     for relation in relations:
-        commit = commits.get(changed[relation.id] or 0)
+        commit = commits.get(changed_at[relation.id] or 0)
         found.append(
-            Entry(
+            CatalogRelation(
                 database=lake.name,
                 schema=state.schema_of(relation).name,
                 name=relation.name,
                 type="table" if isinstance(relation, Table) else "view",
                 comment=relation.comment,
                 owner=commit.author if commit else None,
-                columns=tuple(columns_of(relation, state)),
-                statistics=tuple(_statistics(relation, facts.get(relation.id), commit)),
+                columns=tuple(catalog_columns(relation, state)),
+                statistics=tuple(_statistics(relation, summaries.get(relation.id), commit)),
             )
         )
     return found
 
 
-def columns_of(relation: Table | View, state: LakeState) -> Iterator[tuple[str, str, str | None]]:
-    """Name, type in Spark's words, and comment of each column, as far as the catalog knows them."""
+def catalog_columns(relation: Table | View, state: LakeState) -> Iterator[CatalogColumn]:
+    """The columns with Spark's types. Of a view of another writer only the names are known."""
     if isinstance(relation, Table):
         for column in relation.columns:
-            yield column.name, query_type(column).simpleString(), column.comment
+            yield CatalogColumn(column.name, query_type(column).simpleString(), column.comment)
         return
-    noted = view_columns(relation)
-    if noted is not None:
-        for view_column in noted:
-            yield view_column.name, view_column.type, view_column.comment
+    stored_columns = view_columns(relation)
+    if stored_columns is not None:
+        for view_column in stored_columns:
+            yield CatalogColumn(view_column.name, view_column.type, view_column.comment)
         return
     import sqlglot
 
     aliases = relation.column_aliases
-    query = sqlglot.parse_one(spark_sql(relation, state.qualified(relation)), read="spark")
+    query = sqlglot.parse_one(spark_sql(relation, state.qualified_name(relation)), read="spark")
     names = query.named_selects if isinstance(query, sqlglot.exp.Query) else []
     for name in (*aliases, *names[len(aliases) :]):
-        yield name, "unknown", None
+        yield CatalogColumn(name, "unknown", None)
 
 
-def _statistics(relation: Table | View, facts: TableFacts | None, commit: _Commit | None) -> Iterable[Statistic]:
+def _statistics(relation: Table | View, summary: TableSummary | None, commit: _Commit | None) -> Iterable[Statistic]:
     if commit is not None:
         yield Statistic("snapshot", "Snapshot", "The last snapshot that changed the relation", commit.snapshot)
-        yield Statistic("changed_at", "Changed at", "When that was", commit.time.isoformat(" ", "seconds"))
-        yield Statistic("changed_by", "Changed by", "The author of that snapshot", commit.author)
-        yield Statistic("message", "Message", "What its author says of it", commit.message)
-        yield Statistic("built_from", "Built from", "What it was made from, and at which snapshots", commit.inputs)
-    if facts is not None and isinstance(relation, Table):
-        stored = facts.rows + facts.deleted_rows
-        share = f"{100 * facts.deleted_rows / stored:.1f} %" if facts.deleted_rows else None
-        yield Statistic("row_count", "Rows", "How many rows the table has", facts.rows)
-        yield Statistic("bytes", "Bytes", "The size of its data and delete files", facts.bytes)
-        yield Statistic("data_files", "Data files", "How many files hold its rows", facts.data_files)
         yield Statistic(
-            "delete_files", "Delete files", "How many files say what is deleted", facts.delete_files or None
+            "changed_at", "Changed at", "When that snapshot was committed", commit.time.isoformat(" ", "seconds")
+        )
+        yield Statistic("changed_by", "Changed by", "The author of that snapshot", commit.author)
+        yield Statistic("message", "Message", "The commit message of that snapshot", commit.message)
+        yield Statistic(
+            "built_from",
+            "Built from",
+            "The inputs of that snapshot, and the snapshot at which each was read",
+            commit.inputs,
+        )
+    if summary is not None and isinstance(relation, Table):
+        stored_rows = summary.row_count + summary.deleted_row_count
+        share = f"{100 * summary.deleted_row_count / stored_rows:.1f} %" if summary.deleted_row_count else None
+        yield Statistic("row_count", "Rows", "How many rows the table has", summary.row_count)
+        yield Statistic("bytes", "Bytes", "The size of its data and delete files", summary.size_bytes)
+        yield Statistic("data_files", "Data files", "How many files hold its rows", summary.data_file_count)
+        yield Statistic(
+            "delete_files", "Delete files", "How many delete files the table has", summary.delete_file_count or None
         )
         yield Statistic("deleted_rows", "Deleted rows", "The share of its files' rows that are deleted", share)
         names = {c.id: c.name for c in relation.columns}
         if relation.partition:
-            keys = ", ".join(key_text(str(f.transform), names[f.column_id]) for f in relation.partition.fields)
-            yield Statistic("partitioned_by", "Partitioned by", "What its files are parted by", keys)
+            keys = ", ".join(
+                partition_key_text(str(f.transform), names[f.column_id]) for f in relation.partition.fields
+            )
+            yield Statistic("partitioned_by", "Partitioned by", "The partition keys of new files", keys)
         if relation.sort:
-            order = ", ".join(map(sort_text, relation.sort.keys))
-            yield Statistic("sorted_by", "Sorted by", "The order of rows in its files", order)
+            order = ", ".join(map(sort_key_text, relation.sort.keys))
+            yield Statistic("sorted_by", "Sorted by", "The sort order of new files", order)
 
 
-def _begun(connection: sa.Connection, at: int) -> Mapping[int, int]:
+def _view_begin_snapshots(connection: sa.Connection, at: int) -> Mapping[int, int]:
     query = sa.select(t.view.c.view_id, t.view.c.begin_snapshot).where(t.alive(t.view, at))
     return {row.view_id: row.begin_snapshot for row in connection.execute(query)}
 
@@ -206,7 +224,7 @@ def _commits(connection: sa.Connection, snapshots: set[int]) -> dict[int, _Commi
     found: dict[int, _Commit] = {}
     ids = sorted(snapshots)
     changes = t.snapshot_changes
-    for start in range(0, len(ids), _AT_ONCE):
+    for start in range(0, len(ids), _MAX_IDS_PER_QUERY):
         query = (
             sa.select(
                 t.snapshot.c.snapshot_id,
@@ -216,24 +234,27 @@ def _commits(connection: sa.Connection, snapshots: set[int]) -> dict[int, _Commi
                 changes.c.commit_extra_info,
             )
             .join(changes, changes.c.snapshot_id == t.snapshot.c.snapshot_id)
-            .where(t.snapshot.c.snapshot_id.in_(ids[start : start + _AT_ONCE]))
+            .where(t.snapshot.c.snapshot_id.in_(ids[start : start + _MAX_IDS_PER_QUERY]))
         )
-        found.update({row.snapshot_id: _Commit(*row) for row in connection.execute(query)})
+        for row in connection.execute(query):
+            found[row.snapshot_id] = _Commit(
+                row.snapshot_id, row.snapshot_time, row.author, row.commit_message, row.commit_extra_info
+            )
     return found
 
 
-def as_agate(found: Iterable[Entry]) -> agate.Table:
-    per_entry = [list(entry.rows()) for entry in found]
-    firsts = [name for rows in per_entry for row in rows[:1] for name in row]
-    names = list(dict.fromkeys([*_COLUMNS, *firsts]))
-    numbers = {"column_index", *(f"stats:{s}:value" for s in _NUMBERS)}
-    kinds: list[agate.DataType] = [
-        agate.Number() if n in numbers else agate.Boolean() if n.endswith(":include") else agate.Text(cast_nulls=False)
+def as_agate(relations: Iterable[CatalogRelation]) -> agate.Table:
+    rows_by_relation = [list(relation.rows()) for relation in relations]
+    names_used = [name for rows in rows_by_relation for row in rows[:1] for name in row]
+    names = list(dict.fromkeys([*_CATALOG_COLUMNS, *names_used]))
+    numeric = {"column_index", *(f"stats:{s}:value" for s in _NUMERIC_STATISTICS)}
+    types: list[agate.DataType] = [
+        agate.Number() if n in numeric else agate.Boolean() if n.endswith(":include") else agate.Text(cast_nulls=False)
         for n in names
     ]
-    # The cells are made of these types here; agate would look at each, which for 1,000 tables takes most of a second.
+    # The cells get their final types here and `_is_fork` skips agate's own casts: 1,000 tables would take a second.
     cells = []
-    for row in (row for rows in per_entry for row in rows):
-        row |= {name: Decimal(row[name]) for name in numbers & row.keys() if row[name] is not None}
+    for row in (row for rows in rows_by_relation for row in rows):
+        row |= {name: Decimal(row[name]) for name in numeric & row.keys() if row[name] is not None}
         cells.append(agate.Row([row.get(name) for name in names], names))
-    return agate.Table(cells, names, kinds, _is_fork=True)
+    return agate.Table(cells, names, types, _is_fork=True)

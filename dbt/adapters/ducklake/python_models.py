@@ -1,24 +1,25 @@
-"""Python models: the user's `model(dbt, session)` in this process, on its SparkSession."""
+"""Python models: runs the user's `model(dbt, session)` in this process, on the lake's SparkSession."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame
 
-from .spark.read.local_rows import local_rows
+from .spark.read.local_rows import arrow_dataframe
 from .spark.session import LakeSession
 
 
-class ModelSession:
-    """The SparkSession of a model, whose `sql` and `table` know the lake's names too."""
+class PythonModelSession:
+    """The SparkSession that a model gets: `sql` and `table` resolve the lake's names too."""
 
     def __init__(self, lake: LakeSession) -> None:
         self._lake = lake
 
-    def sql(self, text: str, *args: Any, **others: Any) -> Any:
-        return self._lake.spark.sql(text, *args, **others) if args or others else self._lake.sql(text)
+    def sql(self, text: str, *args: Any, **kwargs: Any) -> Any:
+        return self._lake.spark.sql(text, *args, **kwargs) if args or kwargs else self._lake.sql(text)
 
     def table(self, name: str) -> Any:
         return self._lake.sql(f"select * from {name}")
@@ -27,27 +28,27 @@ class ModelSession:
         return getattr(self._lake.spark, name)
 
 
-def dataframe_of(name: str, code: str, session: LakeSession) -> Any:
+def run_python_model(name: str, code: str, lake: LakeSession) -> DataFrame:
     """The Spark DataFrame that a model's compiled code returns."""
-    given = ModelSession(session)
-    space: dict[str, Any] = {"__name__": f"dbt_model_{name}", "spark": given}
-    exec(compile(code, f"<python model {name}>", "exec"), space)  # it is the user's own program
-    result = space["model"](space["dbtObj"](lambda relation: given.table(relation)), given)
-    return _as_spark(result, name, session)
+    session = PythonModelSession(lake)
+    namespace: dict[str, Any] = {"__name__": f"dbt_model_{name}", "spark": session}
+    exec(compile(code, f"<python model {name}>", "exec"), namespace)  # the user's own program
+    dbt = namespace["dbtObj"](session.table)
+    return _spark_dataframe(namespace["model"](dbt, session), name, lake)
 
 
-def _as_spark(result: Any, name: str, session: LakeSession) -> Any:
-    kind = type(result)
-    where = f"{kind.__module__}.{kind.__name__}"
-    if where.startswith("pyspark.sql") and kind.__name__ == "DataFrame":
+def _spark_dataframe(result: Any, model: str, lake: LakeSession) -> DataFrame:
+    if isinstance(result, DataFrame):
         return result
-    if where.startswith("pyspark.pandas"):
-        return result.to_spark()
-    if where.startswith("pandas.") and kind.__name__ == "DataFrame":
-        return session.spark.createDataFrame(result)
     if isinstance(result, pa.Table):
-        return local_rows(session.spark, result)
+        return arrow_dataframe(lake.spark, result)
+    # By their names, since pandas is optional and slow to import.
+    module, class_name = type(result).__module__, type(result).__name__
+    if module.startswith("pyspark.pandas"):
+        return cast(DataFrame, result.to_spark())
+    if module.startswith("pandas.") and class_name == "DataFrame":
+        return lake.spark.createDataFrame(result)
     raise DbtRuntimeError(
-        f"the Python model {name} returned a value of type {where}; it has to return a DataFrame of Spark or"
-        " pandas, or an Arrow table"
+        f"the Python model {model} returned a value of type {module}.{class_name}; it has to return a"
+        " DataFrame of Spark or pandas, or an Arrow table"
     )

@@ -1,28 +1,28 @@
-"""A seed's rows as Arrow, so that they reach the lake in one piece."""
+"""A seed's rows as one Arrow table."""
 
 from __future__ import annotations
 
 import datetime
 import re
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import agate
 import pyarrow as pa
 
-from .lake.inlined import arrow_type
+from .lake.arrow_types import arrow_type
 from .lake.types import Column
-from .spark.write.local_files import is_simple
+from .spark.write.local_files import has_plain_type
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}")
+_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}")
 
 
 def as_arrow(rows: agate.Table, columns: Sequence[Column]) -> pa.Table | None:
-    """The rows with the types of a table's columns; None where only Spark can say what a text means."""
-    if not all(map(is_simple, columns)):
+    """The rows in the types of the table's columns; None if a value needs a cast by Spark."""
+    if not all(map(has_plain_type, columns)):
         return None
     arrays = []
     for column, name in zip(columns, rows.column_names, strict=True):
@@ -34,8 +34,8 @@ def as_arrow(rows: agate.Table, columns: Sequence[Column]) -> pa.Table | None:
     return pa.table(arrays, names=[c.name for c in columns])
 
 
-def as_texts(rows: agate.Table) -> pa.Table:
-    """The rows as they stood in the file, for Spark to cast."""
+def as_text_columns(rows: agate.Table) -> pa.Table:
+    """The rows as the text of the file, for Spark to cast."""
     columns = [pa.array([_text(v) for v in rows.columns[n].values()], pa.string()) for n in rows.column_names]
     return pa.table(columns, names=list(rows.column_names))
 
@@ -43,61 +43,62 @@ def as_texts(rows: agate.Table) -> pa.Table:
 def _array(values: Sequence[Any], column: Column) -> pa.Array:
     type_ = arrow_type(column)
     if pa.types.is_timestamp(type_) and type_.tz:
-        # A moment without a zone is one of the session's, which is the machine's unless Spark is told otherwise.
-        raise ValueError("only Spark knows the zone")
+        # Text without a zone is in the session's time zone: the machine's, unless Spark's configuration sets one.
+        raise ValueError("only Spark knows the session's time zone")
     if pa.types.is_string(type_):
         return pa.array([_text(v) for v in values], type_)
-    make: Callable[[Any], Any]
+    convert: Callable[[Any], Any]
     if pa.types.is_decimal(type_):
-        make = lambda value: _number(value).quantize(Decimal(1).scaleb(-type_.scale), rounding="ROUND_HALF_UP")  # noqa: E731
+        unit = Decimal(1).scaleb(-type_.scale)
+        convert = lambda value: _number(value).quantize(unit, rounding=ROUND_HALF_UP)  # noqa: E731
     elif pa.types.is_integer(type_):
-        make = _whole
+        convert = _integer
     elif pa.types.is_floating(type_):
-        make = lambda value: float(_number(value))  # noqa: E731
+        convert = lambda value: float(_number(value))  # noqa: E731
     elif pa.types.is_boolean(type_):
-        make = _flag
+        convert = _boolean
     elif pa.types.is_date(type_):
-        make = _date
+        convert = _date
     else:
-        make = _moment
-    return pa.array([None if value is None else make(value) for value in values], type_)
+        convert = _timestamp
+    return pa.array([None if value is None else convert(value) for value in values], type_)
 
 
 def _number(value: Any) -> Decimal:
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
-        raise ValueError(f"only Spark knows what number {value!r} is")
+        raise ValueError(f"only Spark can cast {value!r} to a number")
     return Decimal(str(value))
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     number = _number(value)
     if number != int(number) or (isinstance(value, str) and not value.lstrip("+-").isdigit()):
-        raise ValueError(f"{value!r} is no whole number")
+        raise ValueError(f"{value!r} is not an integer")
     return int(number)
 
 
-def _flag(value: Any) -> bool:
-    known = {True: True, False: False, "true": True, "false": False}
-    if not isinstance(value, bool | str) or value not in known:
-        raise ValueError(f"only Spark knows what {value!r} says")
-    return known[value]
+def _boolean(value: Any) -> bool:
+    booleans = {True: True, False: False, "true": True, "false": False}
+    if not isinstance(value, bool | str) or value not in booleans:
+        raise ValueError(f"only Spark can cast {value!r} to a boolean")
+    return booleans[value]
 
 
 def _date(value: Any) -> datetime.date:
-    # A moment is no day, though Python takes it for one.
+    # Not isinstance: datetime is a subclass of date.
     if type(value) is datetime.date:
         return value
     if isinstance(value, str) and _DATE.fullmatch(value):
         return datetime.date.fromisoformat(value)
-    raise ValueError(f"only Spark knows what day {value!r} is")
+    raise ValueError(f"only Spark can cast {value!r} to a date")
 
 
-def _moment(value: Any) -> datetime.datetime:
+def _timestamp(value: Any) -> datetime.datetime:
     if type(value) is datetime.datetime and value.tzinfo is None:
         return value
-    if isinstance(value, str) and _MOMENT.fullmatch(value):
+    if isinstance(value, str) and _TIMESTAMP.fullmatch(value):
         return datetime.datetime.strptime(value[:19].replace("T", " "), "%Y-%m-%d %H:%M:%S")
-    raise ValueError(f"only Spark knows what moment {value!r} is")
+    raise ValueError(f"only Spark can cast {value!r} to a timestamp")
 
 
 def _text(value: Any) -> str | None:

@@ -1,4 +1,4 @@
-{# Each year is a batch, with a snapshot of its own, and can be built again without the others. #}
+{# Each year is a batch with its own snapshot. A batch can be built again without the others. #}
 {{ config(
     materialized='incremental',
     incremental_strategy='microbatch',
@@ -8,7 +8,7 @@
     partition_by=['year(happened_at)'],
 ) }}
 
-select customer_id, cast(signed_up as timestamp_ntz) as happened_at, 'signed up' as what
+select customer_id, cast(signed_up as timestamp_ntz) as happened_at, 'signed up' as kind
 from {{ ref('stg_customers') }}
 union all
 select customer_id, ordered_at, 'ordered'

@@ -1,4 +1,4 @@
-"""Customers in three groups by what they spent, with pandas."""
+"""Customers in three segments of equal size by what they spent, with pandas."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-{# A generator stands in for the event stream: each run brings the days since the last one. #}
+{# Generated events in place of an event stream. Each run adds the days since the last run. #}
 {{ config(
     materialized='incremental',
     partition_by=['day(at)'],

@@ -1,4 +1,4 @@
-"""What a node's snapshot says of itself."""
+"""Author, message and extra info of the snapshot that a dbt node commits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from dbt.adapters.ducklake.history.node_commit import NodeCommit, git_commit
-from dbt.adapters.ducklake.lake.transaction import Volume
+from dbt.adapters.ducklake.lake.transaction import ChangeCounts
 from dbt.adapters.ducklake.spark.results import Input
 
 
@@ -18,17 +18,17 @@ def committed(folder: Path, command: str = "run", **config: Any) -> Any:
     project = SimpleNamespace(
         args=SimpleNamespace(which=command, full_refresh=False), target_name="prod", project_root=str(folder)
     )
-    return NodeCommit(node, project)([Input("lake.main.raw", 3, 7)], Volume(10, 2, 1))
+    return NodeCommit(node, project)([Input("lake.main.raw", 3, 7)], ChangeCounts(10, 2, 1))
 
 
 def test_the_message_names_command_node_and_materialization(tmp_path: Path) -> None:
     info = committed(tmp_path, "build", materialized="incremental", unique_key="id")
     assert info.message == "dbt build: orders (incremental, merge)"
     assert committed(tmp_path, materialized="table").message == "dbt run: orders (table)"
-    assert info.author is None  # the session's own
+    assert info.author is None  # the author of the session applies
 
 
-def test_extra_info_tells_what_the_node_read_and_wrote(tmp_path: Path) -> None:
+def test_extra_info_records_what_the_node_read_and_wrote(tmp_path: Path) -> None:
     extra = json.loads(committed(tmp_path, materialized="table").extra_info)
     assert extra["node_id"] == "model.shop.orders"
     assert extra["target"] == "prod"
@@ -37,14 +37,14 @@ def test_extra_info_tells_what_the_node_read_and_wrote(tmp_path: Path) -> None:
     assert {"invocation_id", "dbt_version", "adapter_version", "full_refresh"} <= set(extra)
 
 
-def test_a_model_may_say_it_otherwise(tmp_path: Path) -> None:
+def test_a_model_may_configure_author_message_and_extra_info(tmp_path: Path) -> None:
     info = committed(tmp_path, commit_message="load", commit_author="Ada", commit_extra_info={"ticket": 7})
     assert (info.author, info.message) == ("Ada", "load")
     assert json.loads(info.extra_info)["ticket"] == 7
     assert json.loads(info.extra_info)["node_id"] == "model.shop.orders"
 
 
-def test_the_commit_of_the_project_is_named_where_there_is_one(tmp_path: Path) -> None:
+def test_the_git_commit_of_the_project_is_found_if_there_is_one(tmp_path: Path) -> None:
     assert git_commit(str(tmp_path / "none")) is None
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)

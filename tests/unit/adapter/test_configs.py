@@ -1,4 +1,4 @@
-"""A model's configuration, checked before anything is started."""
+"""Model configuration: validation and the SQL clauses that follow from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.ducklake import configs
+from dbt.adapters.ducklake import incremental
+from dbt.adapters.ducklake.configs import check_model_config
+from dbt.adapters.ducklake.table_layout import LayoutChange, PartitionBy, SortedBy, TableLayout, TableOptions
 
 
 @pytest.mark.parametrize(
@@ -26,8 +28,8 @@ from dbt.adapters.ducklake import configs
     ],
 )
 def test_a_layout_becomes_clauses_of_create_table(config: dict[str, Any], clauses: str) -> None:
-    configs.check(config)
-    assert configs.layout_clauses(config) == clauses
+    check_model_config(config)
+    assert TableLayout.from_config(config).create_clauses() == clauses
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_a_layout_becomes_clauses_of_create_table(config: dict[str, Any], clause
 )
 def test_a_wrong_setting_is_named(config: dict[str, Any], words: list[str]) -> None:
     with pytest.raises(CompilationError) as error:
-        configs.check(config)
+        check_model_config(config)
     for word in words:
         assert word in str(error.value)
 
@@ -63,49 +65,99 @@ def test_a_wrong_setting_is_named(config: dict[str, Any], words: list[str]) -> N
     ],
 )
 def test_the_window_of_a_batch_is_in_the_type_of_its_column(kind: str, start: str, end: str) -> None:
-    window = configs.batch_conditions("At", {"id": "int", "at": kind}, "2026-01-01T00:00:00+00:00", "2026-01-02T00:00")
+    window = incremental.microbatch_conditions(
+        "At", {"id": "int", "at": kind}, "2026-01-01T00:00:00+00:00", "2026-01-02T00:00"
+    )
     assert window == [f"DBT_INTERNAL_DEST.`at` >= {start}", f"DBT_INTERNAL_DEST.`at` < {end}"]
 
 
 def test_a_batch_needs_its_column() -> None:
     with pytest.raises(CompilationError, match="event_time is 'at', which is no column of the model: id"):
-        configs.batch_conditions("at", {"id": "int"}, "2026-01-01", "2026-01-02")
+        incremental.microbatch_conditions("at", {"id": "int"}, "2026-01-01", "2026-01-02")
 
 
 def test_a_unique_key_names_columns() -> None:
-    assert configs.named_columns("unique_key", ["ID", "`a b`"], ["id", "a b"], "main.t") == ["`id`", "`a b`"]
+    assert incremental.quoted_columns("unique_key", ["ID", "`a b`"], ["id", "a b"], "main.t") == ["`id`", "`a b`"]
     with pytest.raises(CompilationError, match="unique_key names 'nothing', which is no column of main.t; it has id"):
-        configs.named_columns("unique_key", "nothing", ["id"], "main.t")
+        incremental.quoted_columns("unique_key", "nothing", ["id"], "main.t")
 
 
 def test_a_merge_updates_the_columns_that_are_named() -> None:
     columns = ["id", "full name", "at"]
-    assert configs.updated_columns(None, None, columns) == ["`id`", "`full name`", "`at`"]
-    assert configs.updated_columns(["Full Name"], None, columns) == ["`full name`"]
-    assert configs.updated_columns(None, "AT", columns) == ["`id`", "`full name`"]
+    assert incremental.merge_update_columns(None, None, columns) == ["`id`", "`full name`", "`at`"]
+    assert incremental.merge_update_columns(["Full Name"], None, columns) == ["`full name`"]
+    assert incremental.merge_update_columns(None, "AT", columns) == ["`id`", "`full name`"]
     for given in (("none", None), (None, ["none"])):
         with pytest.raises(CompilationError, match="columns names 'none', which is no column of the model; it has id"):
-            configs.updated_columns(*given, columns)
+            incremental.merge_update_columns(*given, columns)
 
 
-def test_a_key_gives_way_where_its_column_is_still_to_come() -> None:
-    changes = configs.layout_changes({"partition_by": "region", "table_options": {"target_file_size": "1MB"}}, "main.t")
-    assert changes[:2] == [
-        ("alter table main.t set partitioned by (region)", "alter table main.t reset partitioned by"),
-        ("alter table main.t reset sorted by", "alter table main.t reset sorted by"),
+def test_a_layout_is_a_value() -> None:
+    layout = TableLayout.from_config({"partitioned_by": ["month(at)", "region"], "sort_by": "id"})
+    assert layout == TableLayout(PartitionBy(("month(at)", "region")), SortedBy(("id",)), TableOptions())
+    assert [(key.transform, key.column) for key in layout.partition_by.parsed_keys()] == [
+        ("month", "at"),
+        ("identity", "region"),
     ]
-    assert [instead for _, instead in changes[2:]] == [None]
+    assert TableLayout.from_config({}) == TableLayout()
+
+
+def test_a_layout_change_has_a_fallback_for_columns_that_do_not_exist_yet() -> None:
+    layout = TableLayout.from_config({"partition_by": "region", "table_options": {"target_file_size": "1MB"}})
+    assert list(layout.changes("main.t")) == [
+        LayoutChange("alter table main.t set partitioned by (region)", "alter table main.t reset partitioned by"),
+        LayoutChange("alter table main.t reset sorted by", "alter table main.t reset sorted by"),
+        LayoutChange("alter table main.t set tblproperties ('target_file_size' = '1000000')", None),
+    ]
+
+
+def test_options_that_a_model_does_not_set_stay() -> None:
+    assert [change.statement for change in TableLayout.from_config({}).changes("main.t")] == [
+        "alter table main.t reset partitioned by",
+        "alter table main.t reset sorted by",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("config", "strategy"),
+    [
+        ({}, "append"),
+        ({"unique_key": "id"}, "merge"),
+        ({"unique_key": "id", "incremental_strategy": "delete+insert"}, "delete+insert"),
+    ],
+)
+def test_the_default_strategy_follows_from_the_unique_key(config: dict[str, Any], strategy: str) -> None:
+    assert incremental.strategy_of(config) == strategy
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"incremental_strategy": "merge"}, ["needs a unique_key"]),
+        ({"merge_update_condition": "true"}, ["merge_update_condition is for the strategy merge", "'append'"]),
+        ({"unique_key": "id", "merge_insert_condition": 1}, ["merge_insert_condition takes a condition", "1"]),
+        ({"unique_key": "id", "merge_update_columns": "a", "merge_exclude_columns": "b"}, ["exclude each other"]),
+        ({"incremental_predicates": [""]}, ["incremental_predicates takes conditions"]),
+        ({"partitions": ["1"]}, ["partitions is for insert_overwrite", "'append'"]),
+    ],
+)
+def test_settings_must_fit_the_incremental_strategy(config: dict[str, Any], words: list[str]) -> None:
+    check_model_config({**config, "materialized": "table"})
+    with pytest.raises(CompilationError) as error:
+        check_model_config({**config, "materialized": "incremental"})
+    for word in words:
+        assert word in str(error.value)
 
 
 def test_partitions_are_values_of_the_keys_without_a_transform() -> None:
     config = {"partition_by": ["region", "day(at)"], "partitions": ["'EU'", {"region": "null"}]}
-    assert configs.partitions_condition(config) == "(`region` <=> 'EU') or (`region` <=> null)"
+    assert incremental.partitions_condition(config) == "(`region` <=> 'EU') or (`region` <=> null)"
     for wrong in ([], "EU", [{"at": "1"}]):
         with pytest.raises(CompilationError, match="partitions"):
-            configs.partitions_condition({**config, "partitions": wrong})
+            incremental.partitions_condition({**config, "partitions": wrong})
 
 
 def test_a_new_row_that_asks_for_its_deletion_is_not_inserted() -> None:
     source = {"merge_with_delete_condition": "DBT_INTERNAL_SOURCE.op = 'D'", "merge_insert_condition": "true"}
-    assert configs.merge_insert_conditions(source) == ["true", "not coalesce(DBT_INTERNAL_SOURCE.op = 'D', false)"]
-    assert configs.merge_insert_conditions({"merge_with_delete_condition": "DBT_INTERNAL_DEST.old"}) == []
+    assert incremental.merge_insert_conditions(source) == ["true", "not coalesce(DBT_INTERNAL_SOURCE.op = 'D', false)"]
+    assert incremental.merge_insert_conditions({"merge_with_delete_condition": "DBT_INTERNAL_DEST.old"}) == []

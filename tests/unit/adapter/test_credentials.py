@@ -1,4 +1,4 @@
-"""A profile: every field checked, and nothing secret shown."""
+"""Profiles: every field is validated, and no secret is shown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_catalog_and_a_data_path_are_enough() -> None:
         ({"attach": [{"name": "x", "catalog": "sqlite:y", "snapshot_version": "new"}]}, ["snapshot_version", "'new'"]),
     ],
 )
-def test_what_is_wrong_is_named_with_what_is_expected(fields: dict[str, Any], words: list[str]) -> None:
+def test_a_wrong_field_is_named_with_what_is_expected(fields: dict[str, Any], words: list[str]) -> None:
     with pytest.raises(DbtRuntimeError) as error:
         credentials(**fields)
     for word in words:
@@ -64,7 +64,7 @@ def test_what_is_wrong_is_named_with_what_is_expected(fields: dict[str, Any], wo
         {"attach": [{"name": "x", "catalog": f"postgres:dbname=x password={SECRET}"}]},
     ],
 )
-def test_secrets_are_nowhere_to_be_seen(fields: dict[str, Any]) -> None:
+def test_secrets_are_in_no_repr_and_no_connection_info(fields: dict[str, Any]) -> None:
     found = credentials(**fields)
     shown = [repr(found), str(found), str(found.connection_info()), str(found.connection_info(with_aliases=True))]
     assert not any(SECRET in text for text in [*shown, found.unique_field])

@@ -1,4 +1,4 @@
-"""The lineage of snapshots, read from the catalog alone, and how it is told."""
+"""Snapshot lineage: read from the catalog alone, shown as a table, as JSON and as a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.ducklake.history import lineage
+from dbt.adapters.ducklake.history import lineage, lineage_report
 from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
 from dbt.adapters.ducklake.spark.read.lakes import Lake as NamedLake
 
@@ -18,8 +18,8 @@ from ...conftest import LakeAddress
 from ...lakes import Lake, columns
 
 
-def said(node: str, **inputs: tuple[int, int]) -> str:
-    """What a snapshot of dbt's says: its node, and for each input its table id and the snapshot that was read."""
+def extra_info(node: str, **inputs: tuple[int, int]) -> str:
+    """Returns extra info as dbt writes it: the node, and the table id and the snapshot of each input."""
     read = [{"relation": f"lake.main.{n}", "table_id": i, "snapshot": s} for n, (i, s) in inputs.items()]
     return json.dumps({"node_id": f"model.shop.{node}", "inputs": read, "rows": {"inserted": 1}})
 
@@ -32,15 +32,17 @@ class Shop:
         self.named = NamedLake.open("lake", address.catalog, address.data_path)
 
     def put(self, name: str, extra_info: str | None = None, **info: Any) -> int:
-        """A new version of a table."""
+        """Commits a new version of a table."""
         tx = self.lake.begin()
         tx.commit_info = CommitInfo(info.get("author"), info.get("message"), extra_info)
-        table = tx.state.find("main", name) or tx.create_table(tx.state.schema("main"), name, columns(id="int64"))
+        table = tx.state.find_relation("main", name) or tx.create_table(
+            tx.state.schema("main"), name, columns(id="int64")
+        )
         tx.append(table, [self.lake.file(tx, table, {"id": [1]})])
         return tx.commit().snapshot.id
 
     def lineage(self) -> lineage.Lineage:
-        return lineage.lineage_of([self.named])
+        return lineage.read_lineage([self.named])
 
 
 @pytest.fixture
@@ -55,72 +57,76 @@ def table_id(shop: Shop, name: str) -> int:
 
 
 def test_a_version_is_stale_when_its_input_moved_on(shop: Shop) -> None:
-    first = shop.put("base", said("base"))
-    top = shop.put("top", said("top", base=(table_id(shop, "base"), first)))
-    assert list(shop.lineage().stale()) == []
-    second = shop.put("base", said("base"))
-    assert list(shop.lineage().stale()) == [lineage.Stale("lake.main.top", top, "lake.main.base", first, second)]
-    shop.put("top", said("top", base=(table_id(shop, "base"), second), top=(table_id(shop, "top"), top)))
+    first = shop.put("base", extra_info("base"))
+    top = shop.put("top", extra_info("top", base=(table_id(shop, "base"), first)))
+    assert list(shop.lineage().stale_inputs()) == []
+    second = shop.put("base", extra_info("base"))
+    assert list(shop.lineage().stale_inputs()) == [
+        lineage.StaleInput("lake.main.top", top, "lake.main.base", first, second)
+    ]
+    shop.put("top", extra_info("top", base=(table_id(shop, "base"), second), top=(table_id(shop, "top"), top)))
     found = shop.lineage()
-    assert list(found.stale()) == [], "nothing is stale by what it was itself"
-    assert [v.id for v in found.of_relation["lake.main.top"]] == [top, second + 1]
+    assert list(found.stale_inputs()) == [], "nothing is stale by what it was itself"
+    assert [v.id for v in found.versions_by_relation["lake.main.top"]] == [top, second + 1]
 
 
-def test_what_was_renamed_is_followed(shop: Shop) -> None:
+def test_renamed_tables_are_followed(shop: Shop) -> None:
     first = shop.put("base")
-    shop.put("top", said("top", base=(table_id(shop, "base"), first)))
+    shop.put("top", extra_info("top", base=(table_id(shop, "base"), first)))
     with shop.lake.transaction() as tx:
         tx.rename(tx.state.table("main", "base"), tx.state.schema("main"), "ground")
     found = shop.lineage()
-    assert found.of_relation["lake.main.top"][0].inputs == (lineage.Read("lake.main.ground", first),)
-    assert "lake.main.base" not in found.of_relation
+    assert found.versions_by_relation["lake.main.top"][0].inputs == (lineage.InputVersion("lake.main.ground", first),)
+    assert "lake.main.base" not in found.versions_by_relation
 
 
-def test_what_files_alone_went_through_is_no_version(shop: Shop) -> None:
+def test_a_compaction_is_no_version(shop: Shop) -> None:
     shop.put("base")
     shop.put("base")
     with shop.lake.duckdb() as duckdb:
         duckdb.execute("call ducklake_merge_adjacent_files('lake')")
-    assert [v.id for v in shop.lineage().of_relation["lake.main.base"]] == [1, 2]
+    assert [v.id for v in shop.lineage().versions_by_relation["lake.main.base"]] == [1, 2]
 
 
-def test_words_that_are_not_ours_are_no_inputs(shop: Shop) -> None:
+def test_extra_info_of_other_writers_gives_no_inputs(shop: Shop) -> None:
     for words in ("not json", "[1]", '{"inputs": 3}', '{"inputs": [{"relation": "x"}, 7]}', "", None):
         shop.put("base", words)
-    versions = shop.lineage().of_relation["lake.main.base"]
+    versions = shop.lineage().versions_by_relation["lake.main.base"]
     assert len(versions) == 6
     assert all(v.inputs == () for v in versions)
 
 
 def test_the_history_of_a_relation_is_a_table_for_the_terminal(shop: Shop) -> None:
     first = shop.put("base")
-    shop.put("top", said("top", base=(table_id(shop, "base"), first)), author="me", message="dbt run: top (table)")
+    shop.put(
+        "top", extra_info("top", base=(table_id(shop, "base"), first)), author="me", message="dbt run: top (table)"
+    )
     shop.put("base")
-    name, head, _, line = lineage.history(shop.lineage(), "LAKE.main.Top").splitlines()
+    name, head, _, line = lineage_report.version_history(shop.lineage(), "LAKE.main.Top").splitlines()
     assert name == "lake.main.top"
     assert head.split("  ")[0] == "snapshot"
     assert line.split()[0] == "2"
     assert line.endswith("me      dbt run: top (table)  current  lake.main.base@1 (now 3)")
-    assert "There is no lake.main.nothing" in lineage.history(shop.lineage(), "lake.main.nothing")
+    assert "There is no lake.main.nothing" in lineage_report.version_history(shop.lineage(), "lake.main.nothing")
     for _ in range(30):
         shop.put("base")
-    assert lineage.history(shop.lineage(), "lake.main.base").endswith("... and 12 older ones")
+    assert lineage_report.version_history(shop.lineage(), "lake.main.base").endswith("... and 12 older ones")
 
 
-def test_the_json_joins_what_dbt_knows(shop: Shop, tmp_path: Path) -> None:
+def test_the_json_joins_snapshots_with_the_nodes_of_dbt(shop: Shop, tmp_path: Path) -> None:
     first = shop.put("base")
-    shop.put("top", said("top", base=(table_id(shop, "base"), first)), message="</script><b>&")
+    shop.put("top", extra_info("top", base=(table_id(shop, "base"), first)), message="</script><b>&")
     shop.put("unknown")
     with shop.lake.transaction() as tx:
         tx.drop(tx.state.table("main", "unknown"))
     place = {"database": "lake", "schema": "main"}
     nodes = [
-        lineage.Node.of(
+        lineage_report.DbtNode.from_config(
             SimpleNamespace(
                 **place, identifier="TOP", name="top", resource_type="model", unique_id="model.shop.top", version=2
             )
         ),
-        lineage.Node.of(
+        lineage_report.DbtNode.from_config(
             SimpleNamespace(
                 **place,
                 identifier="base",
@@ -131,13 +137,13 @@ def test_the_json_joins_what_dbt_knows(shop: Shop, tmp_path: Path) -> None:
             )
         ),
     ]
-    content = lineage.as_json(shop.lineage(), nodes, {"lake.main.top": 7}, "shop", "dev")
+    content = lineage_report.lineage_json(shop.lineage(), nodes, {"lake.main.top": 7}, "shop", "dev")
     base, top, unknown = content["relations"]
     assert (base["macro"], base["node_id"]) == ("source(\"it's\", 'b')", "source.shop.b")
     assert (top["macro"], top["rows"], top["sql_name"]) == ("ref('top', v=2)", 7, "`lake`.`main`.`top`")
     assert (unknown["gone"], unknown["node_id"]) == (True, None)
     assert [s["changed"] for s in content["snapshots"]][1:3] == [["lake.main.base"], ["lake.main.top"]]
-    lineage.write(content, tmp_path)
+    lineage_report.write_lineage(content, tmp_path)
     assert json.loads((tmp_path / "snapshot_lineage.json").read_text()) == content
     page = (tmp_path / "snapshot_lineage.html").read_text()
     assert "</script><b>" not in page

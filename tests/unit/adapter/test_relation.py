@@ -1,4 +1,4 @@
-"""Relations as they were: by a macro, a source's own setting or the run's."""
+"""Time travel of relations: by a macro, by the setting of a source or by that of the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.ducklake.relation import DucklakeRelation, Moments, feed_bound, time_travel
+from dbt.adapters.ducklake.relation import DucklakeRelation
+from dbt.adapters.ducklake.time_travel import SourceTimeTravel, change_feed_bound, time_travel_clause
 
 OWN = frozenset({"lake", "raw"})
 
@@ -32,36 +33,36 @@ def source(database: str = "lake", meta: dict[str, Any] | None = None, **config:
         ({"raw": 3}, None),
     ],
 )
-def test_a_run_reads_its_sources_as_of_then(as_of: Any, clause: str | None) -> None:
-    assert Moments("lake", OWN, as_of).of_source(source()) == clause
+def test_a_run_reads_its_sources_at_its_version_or_timestamp(as_of: Any, clause: str | None) -> None:
+    assert SourceTimeTravel("lake", OWN, as_of).clause_for(source()) == clause
 
 
 def test_a_sources_own_moment_goes_before_the_runs() -> None:
-    moments = Moments("lake", OWN, 9)
-    assert moments.of_source(source(ducklake_as_of=3)) == "version as of 3"
-    assert moments.of_source(source(meta={"ducklake_as_of": 0})) == "version as of 0"
-    assert moments.of_source(source(config={})) == "version as of 9"
+    time_travel = SourceTimeTravel("lake", OWN, 9)
+    assert time_travel.clause_for(source(ducklake_as_of=3)) == "version as of 3"
+    assert time_travel.clause_for(source(meta={"ducklake_as_of": 0})) == "version as of 0"
+    assert time_travel.clause_for(source(config={})) == "version as of 9"
 
 
-def test_a_source_in_no_lake_is_read_as_always() -> None:
-    assert Moments("lake", OWN, 9).of_source(source("hive")) is None
+def test_a_source_outside_of_lakes_has_no_time_travel() -> None:
+    assert SourceTimeTravel("lake", OWN, 9).clause_for(source("hive")) is None
 
 
 def test_a_version_is_one_of_the_profiles_own_lake() -> None:
     with pytest.raises(CompilationError, match=r"orders is in raw: give a timestamp, or .*\{lake: 9, raw: ...\}"):
-        Moments("lake", OWN, 9).of_source(source("raw"))
-    assert Moments("lake", OWN, "2026-01-31").of_source(source("raw")) == "timestamp as of '2026-01-31'"
+        SourceTimeTravel("lake", OWN, 9).clause_for(source("raw"))
+    assert SourceTimeTravel("lake", OWN, "2026-01-31").clause_for(source("raw")) == "timestamp as of '2026-01-31'"
     with pytest.raises(CompilationError, match="names lago, which is none of the lakes"):
-        Moments("lake", OWN, {"lago": 1}).of_source(source())
+        SourceTimeTravel("lake", OWN, {"lago": 1}).clause_for(source())
 
 
 @pytest.mark.parametrize("given", [{}, {"version": 1, "timestamp": "2026-01-31"}, {"version": -1}, {"version": True}])
-def test_a_moment_that_means_nothing_is_an_error(given: dict[str, Any]) -> None:
+def test_an_invalid_version_or_timestamp_is_an_error(given: dict[str, Any]) -> None:
     with pytest.raises(CompilationError):
-        time_travel(**given)
+        time_travel_clause(**given)
 
 
-def test_the_clause_stands_behind_the_name_and_nowhere_else() -> None:
+def test_the_time_travel_clause_follows_the_name_in_queries_only() -> None:
     relation = DucklakeRelation.create("lake", "main", "or`ders")
     then = relation.at(version=3)
     assert str(then) == "`lake`.`main`.`or``ders` version as of 3"
@@ -69,16 +70,18 @@ def test_the_clause_stands_behind_the_name_and_nowhere_else() -> None:
     assert then.name_literal() == "'`lake`.`main`.`or``ders`'"
     assert str(then.replace(limit=0)) == "(select * from `lake`.`main`.`or``ders` version as of 3 where false limit 0)"
     assert relation != then
-    assert relation == DucklakeRelation.bound(Moments("lake", OWN, 9)).create("lake", "main", "or`ders")
+    assert relation == DucklakeRelation.with_source_time_travel(SourceTimeTravel("lake", OWN, 9)).create(
+        "lake", "main", "or`ders"
+    )
     with pytest.raises(CompilationError, match="has no past to read"):
         DucklakeRelation.create(identifier="view").at(version=3)
 
 
-def test_bounds_of_a_feed_are_versions_or_moments() -> None:
-    assert [feed_bound("f", "start", given) for given in (3, " 3 ", "2026-01-31")] == [
+def test_bounds_of_a_change_feed_are_versions_or_timestamps() -> None:
+    assert [change_feed_bound("f", "start", given) for given in (3, " 3 ", "2026-01-31")] == [
         "3",
         "3",
         "timestamp '2026-01-31'",
     ]
     with pytest.raises(CompilationError, match="end of f is the number of a snapshot or a timestamp, and it is None"):
-        feed_bound("f", "end", None)
+        change_feed_bound("f", "end", None)

@@ -1,4 +1,4 @@
-"""A seed's rows as Arrow: the values that Spark would make of them, or none where only Spark can say."""
+"""Seeds as Arrow tables: the values are those of a cast in Spark. Values that need Spark to cast give no table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import Decimal
 import agate
 import pytest
 
-from dbt.adapters.ducklake.seeds import as_arrow, as_texts
+from dbt.adapters.ducklake.seeds import as_arrow, as_text_columns
 
 from ...lakes import column
 
@@ -70,4 +70,4 @@ def test_what_needs_a_cast_is_left_to_spark(kind: object, value: object) -> None
 
 def test_texts_are_as_spark_reads_them() -> None:
     rows = agate.Table([[True, Decimal("10"), datetime.date(2020, 1, 1), None]], ["a", "b", "c", "d"])
-    assert as_texts(rows).to_pylist() == [{"a": "true", "b": "10", "c": "2020-01-01", "d": None}]
+    assert as_text_columns(rows).to_pylist() == [{"a": "true", "b": "10", "c": "2020-01-01", "d": None}]

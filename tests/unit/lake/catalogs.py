@@ -1,4 +1,4 @@
-"""Catalog databases and odd names for tests of the format."""
+"""The catalog databases that tests of the format run on, and odd names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import pytest
 from ...conftest import LakeAddress
 
 NewLake = Callable[[str], LakeAddress]
-CATALOGS = ["sqlite", "postgres", "duckdb", "mysql"]
-every_catalog = pytest.mark.parametrize("kind", CATALOGS)
+
+every_catalog = pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb", "mysql"])
+
+# The reference does not support MySQL.
 every_reference_catalog = pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb"])
+
 ODD_NAMES = ["plain", 'q"uote', "do.t", "com,ma", 'a","b', '".,"', "sp ace", "ünï\U0001f986", "x" * 200, "colon:1"]

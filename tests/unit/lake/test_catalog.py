@@ -1,10 +1,9 @@
-"""Opening, creating and refusing lakes, on every catalog database."""
+"""Opening, creating and refusing lakes on every catalog database."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -13,24 +12,19 @@ import sqlalchemy as sa
 
 from dbt.adapters.ducklake.lake import inlined
 from dbt.adapters.ducklake.lake import tables as t
-from dbt.adapters.ducklake.lake.catalog import Catalog, Retry
+from dbt.adapters.ducklake.lake.catalog import Catalog
 from dbt.adapters.ducklake.lake.databases.connection_string import parse_catalog
 from dbt.adapters.ducklake.lake.databases.duckdb import DuckDB
 from dbt.adapters.ducklake.lake.errors import CatalogError, LakeError, ReadOnlyError
 from dbt.adapters.ducklake.lake.paths import same_folder
+from dbt.adapters.ducklake.lake.retry import Retry
 
 from ...conftest import LakeAddress
 from ...lakes import Lake, attached
 from ...workers import hold_duckdb_file, in_processes, open_lake, spawn
+from .catalogs import NewLake, every_catalog, every_reference_catalog
 
-NewLake = Callable[[str], LakeAddress]
-
-CATALOGS = ["sqlite", "postgres", "duckdb", "mysql"]
-WITH_REFERENCE = ["sqlite", "postgres", "duckdb"]
 ODD_SCHEMAS = ["lake", 'od"d. S%ch', "SELECT", "ünï"]
-
-every_catalog = pytest.mark.parametrize("kind", CATALOGS)
-every_reference_catalog = pytest.mark.parametrize("kind", WITH_REFERENCE)
 
 
 # -- creating
@@ -55,7 +49,7 @@ def test_the_reference_takes_a_lake_created_here_as_its_own(kind: str, new_lake:
         connection.execute("CREATE SCHEMA s; CREATE VIEW s.v AS SELECT 1")
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (100,)
     assert [c.name for c in lake.table("t").columns] == ["id"]
-    assert lake.state.find("s", "v") is not None
+    assert lake.state.find_relation("s", "v") is not None
 
 
 @every_reference_catalog
@@ -94,7 +88,7 @@ def test_processes_that_create_one_lake_at_once_share_it(kind: str, schema: str 
 
 
 def test_a_creation_on_mysql_that_was_cut_short_is_finished_by_the_next(new_lake: NewLake) -> None:
-    """There each CREATE TABLE commits by itself, so some can be left behind."""
+    """On MySQL each CREATE TABLE commits by itself, so a creation that fails may leave some tables behind."""
     address = new_lake("mysql")
     engine = parse_catalog(address.catalog).engine()
     with engine.begin() as connection:
@@ -119,7 +113,7 @@ def test_a_lake_can_be_kept_in_any_schema_of_its_database(kind: str, schema: str
         connection.execute("INSERT INTO t VALUES (2, 'inlined')")
         assert connection.execute("FROM t ORDER BY id").fetchall() == [(1, "file"), (2, "inlined")]
     with lake.catalog.read() as connection:
-        rows = inlined.read(connection, lake.catalog, lake.table(), lake.latest)
+        rows = inlined.read_inlined_rows(connection, lake.catalog, lake.table(), lake.latest)
     assert rows is not None
     assert rows.rows["name"].to_pylist() == ["inlined"]
     with lake.transaction() as tx:
@@ -154,7 +148,7 @@ def test_a_schema_is_refused_where_the_database_has_none(kind: str, new_lake: Ne
     ("words", "reason"),
     [({"create_if_not_exists": False}, "create_if_not_exists is false"), ({"read_only": True}, "opened read-only")],
 )
-def test_a_lake_that_is_not_there_is_not_created_unasked(
+def test_a_missing_lake_is_not_created_unasked(
     kind: str, words: dict[str, bool], reason: str, new_lake: NewLake
 ) -> None:
     address = new_lake(kind)
@@ -174,7 +168,7 @@ def test_a_database_without_a_lake_in_it_is_no_lake(kind: str, new_lake: NewLake
 
 
 @every_catalog
-def test_a_lake_of_another_format_version_names_both_and_the_way_out(kind: str, new_lake: NewLake) -> None:
+def test_another_format_version_is_refused_with_both_versions_and_a_way_out(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     with lake.catalog.write() as connection:
         row = t.ducklake_metadata
@@ -183,7 +177,7 @@ def test_a_lake_of_another_format_version_names_both_and_the_way_out(kind: str, 
         Lake(lake.address)
 
 
-def test_a_lake_from_before_options_had_scopes_is_told_by_its_version(tmp_path: Path) -> None:
+def test_a_lake_without_option_scopes_is_refused_by_its_version(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "old.sqlite") as connection:
         connection.execute("CREATE TABLE ducklake_metadata (key VARCHAR NOT NULL, value VARCHAR NOT NULL)")
         connection.execute("INSERT INTO ducklake_metadata VALUES ('version', '0.1')")
@@ -201,7 +195,7 @@ def test_an_encrypted_lake_is_refused(kind: str, new_lake: NewLake) -> None:
 
 
 @every_catalog
-def test_another_data_path_is_refused_unless_it_overrides(kind: str, new_lake: NewLake, tmp_path: Path) -> None:
+def test_another_data_path_is_refused_without_override_data_path(kind: str, new_lake: NewLake, tmp_path: Path) -> None:
     lake = Lake(new_lake(kind))
     with pytest.raises(CatalogError, match="keeps its data in .*; leave data_path out"):
         Catalog.open(lake.address.catalog, f"{tmp_path}/elsewhere")

@@ -9,17 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from dbt.adapters.ducklake.lake import tables as t
-from dbt.adapters.ducklake.lake.catalog import Retry
 from dbt.adapters.ducklake.lake.errors import ConflictError
+from dbt.adapters.ducklake.lake.retry import Retry
 
 from ...lakes import Lake, columns
 from ...workers import append_often, die_in_a_commit, in_processes, paper_file, spawn
 from .catalogs import NewLake, every_catalog, every_reference_catalog
-from .changes import (
-    alter,
-    delete,
-    insert,
-)
+from .staged_changes import alter, delete, insert
 
 
 def _assert_all_landed(lake: Lake, writers: int, times: int) -> None:
@@ -66,7 +62,7 @@ def test_appends_of_processes_all_land_once(kind: str, new_lake: NewLake) -> Non
 
 
 @every_catalog
-def test_of_many_who_replace_a_table_one_wins(kind: str, new_lake: NewLake) -> None:
+def test_one_of_many_concurrent_replacements_wins(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     lake.create()
     barrier, answers = threading.Barrier(6), []
@@ -91,8 +87,8 @@ def test_of_many_who_replace_a_table_one_wins(kind: str, new_lake: NewLake) -> N
 def test_a_commit_gives_up_after_its_tries_and_says_so(new_lake: NewLake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Lake(new_lake("sqlite"), retry=Retry(max_count=2, wait_ms=1))
     lake.create()
-    monkeypatch.setattr(type(lake.catalog.database), "is_race", lambda *_: True)
-    monkeypatch.setattr("dbt.adapters.ducklake.lake.commit.rows.SnapshotRows.file_id", lambda _: None)
+    monkeypatch.setattr(type(lake.catalog.database), "is_write_conflict", lambda *_: True)
+    monkeypatch.setattr("dbt.adapters.ducklake.lake.commit.rows.SnapshotRows.new_file_id", lambda _: None)
     tx = lake.begin()
     insert(tx)
     with pytest.raises(ConflictError, match=r"first 3 times in a row.*raise retry.max_count"):
@@ -136,7 +132,7 @@ def test_the_reference_may_commit_between_our_begin_and_commit(kind: str, new_la
 
 
 @every_reference_catalog
-def test_what_the_reference_did_meanwhile_stops_us(kind: str, new_lake: NewLake) -> None:
+def test_a_concurrent_delete_by_the_reference_is_a_conflict(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     lake.create()
     lake.append({"id": [1], "name": ["one"]})

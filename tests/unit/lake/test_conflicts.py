@@ -8,16 +8,18 @@ from collections.abc import Callable
 import pytest
 
 from dbt.adapters.ducklake.lake.catalog import Commit
-from dbt.adapters.ducklake.lake.conflicts import Changes, Intent, check, parse_changes
+from dbt.adapters.ducklake.lake.conflicts import IntendedChanges, check_conflicts
 from dbt.adapters.ducklake.lake.errors import ConflictError
-from dbt.adapters.ducklake.lake.snapshot import MacroImpl, quoted
+from dbt.adapters.ducklake.lake.quoted_names import quote_name
+from dbt.adapters.ducklake.lake.snapshot import MacroImpl
+from dbt.adapters.ducklake.lake.snapshot_changes import SnapshotChanges, parse_changes
 from dbt.adapters.ducklake.lake.transaction import Transaction
 
 from ...conftest import LakeAddress
 from ...lakes import Lake, attached, columns
 from ...workers import paper_file
 from .catalogs import ODD_NAMES, NewLake, every_reference_catalog
-from .changes import (
+from .staged_changes import (
     alter,
     alter_view,
     comment,
@@ -43,7 +45,7 @@ CHANGES = [
     *(create_table, create_view, create_schema, drop_schema, alter_view, drop_view, insert_elsewhere),
     *(create_macro, drop_macro, replace_macro),
 ]
-# What must not pass what another did; everything else does.
+# The changes that conflict with what another transaction did. All other pairs commit.
 CONFLICTS: dict[Callable[[Transaction], None], set[Callable[[Transaction], None]]] = {
     insert: {replace, alter, drop, comment},
     delete: {delete, replace, alter, drop, comment},
@@ -84,7 +86,7 @@ NAMES: dict[Callable[[Transaction], None], list[str]] = {
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lake]:
-    """Copies of one lake in SQLite, which cost nothing to make."""
+    """Returns a function that copies one lake in SQLite, which is cheaper than creating one."""
     import itertools
     import shutil
 
@@ -110,7 +112,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lake]:
 
 @pytest.mark.parametrize("theirs", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("mine", CHANGES, ids=lambda change: change.__name__)
-def test_a_commit_passes_another_or_names_it(
+def test_a_commit_succeeds_after_another_or_names_the_conflict(
     mine: Callable[[Transaction], None], theirs: Callable[[Transaction], None], copies: Callable[[], Lake]
 ) -> None:
     lake = copies()
@@ -129,8 +131,8 @@ def test_a_commit_passes_another_or_names_it(
     assert any(name in str(raised.value) for name in NAMES.get(mine, ["main.t"]))
 
 
-def _on(kind: str) -> Intent:
-    return Intent(tables=frozenset({(kind, 7)}), names={7: "main.t"})
+def _on(kind: str) -> IntendedChanges:
+    return IntendedChanges(relation_changes=frozenset({(kind, 7)}), relation_names={7: "main.t"})
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def _on(kind: str) -> Intent:
         ("truncated", "inline_flush:7", True),
         ("truncated", "inlined_delete:7", True),
         ("truncated", "inlined_insert:7", False),
-        ("deleted", "rewrite_delete:7,inlined_delete:7", False),  # what it did to the same files is asked of them
+        ("deleted", "rewrite_delete:7,inlined_delete:7", False),  # the files themselves are checked for these
         ("inlined", "inline_flush:7", True),
         ("inlined", "inlined_delete:7", True),
         ("inlined", "inlined_insert:7", False),
@@ -160,41 +162,45 @@ def _on(kind: str) -> Intent:
         ("dropped", "dropped_view:7", True),
     ],
 )
-def test_what_the_reference_does_is_passed_or_not(mine: str, changes: str, conflicts: bool) -> None:
+def test_changes_of_the_reference_conflict_or_not(mine: str, changes: str, conflicts: bool) -> None:
     others = [Commit(3, changes, None, None, None)]
     if conflicts:
         with pytest.raises(ConflictError, match="main.t, but snapshot 3 meanwhile"):
-            check(_on(mine), others)
+            check_conflicts(_on(mine), others)
     else:
-        check(_on(mine), others)
+        check_conflicts(_on(mine), others)
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_any_name_comes_back_from_changes_made(name: str) -> None:
-    text = f"created_schema:{quoted(name)},created_table:{quoted(name)}.{quoted(name)},dropped_table:5"
+    text = f"created_schema:{quote_name(name)},created_table:{quote_name(name)}.{quote_name(name)},dropped_table:5"
     changes = parse_changes(text)
     assert changes.created_schemas == {name.lower()}
-    assert changes.created == {(name.lower(), name.lower())}
-    assert changes.tables == {("dropped", 5)}
+    assert changes.created_relations == {(name.lower(), name.lower())}
+    assert changes.relation_changes == {("dropped", 5)}
 
 
 def test_macros_and_kinds_of_a_later_version_are_no_changes_of_tables() -> None:
     changes = parse_changes('created_scalar_macro:"Main"."m",dropped_table_macro:3,something_new:"a,b":4')
-    assert changes == Changes(
+    assert changes == SnapshotChanges(
         created_macros=frozenset({("scalar", "main", "m")}), dropped_macros=frozenset({("table", 3)})
     )
 
 
 @every_reference_catalog
-def test_the_reference_writes_the_same_words(kind: str, new_lake: NewLake) -> None:
+def test_the_reference_writes_changes_made_in_the_same_form(kind: str, new_lake: NewLake) -> None:
     address = new_lake(kind)
     with attached(address) as connection:
         for number, name in enumerate(ODD_NAMES):
-            connection.execute(f"CREATE TABLE {quoted(name)} (a INT)")
-            connection.execute(f"ALTER TABLE {quoted(name)} ADD COLUMN b INT")
+            connection.execute(f"CREATE TABLE {quote_name(name)} (a INT)")
+            connection.execute(f"ALTER TABLE {quote_name(name)} ADD COLUMN b INT")
             connection.execute(
-                f"DROP TABLE {quoted(name)}" if number % 2 else f"INSERT INTO {quoted(name)} VALUES (1, 2)"
+                f"DROP TABLE {quote_name(name)}" if number % 2 else f"INSERT INTO {quote_name(name)} VALUES (1, 2)"
             )
     changes = [parse_changes(text) for text in Lake(address).changes]
-    assert [name for c in changes for _, name in c.created] == [name.lower() for name in ODD_NAMES]
-    assert Counter(kind for c in changes for kind, _ in c.tables) == {"altered": 10, "dropped": 5, "inserted": 5}
+    assert [name for c in changes for _, name in c.created_relations] == [name.lower() for name in ODD_NAMES]
+    assert Counter(kind for c in changes for kind, _ in c.relation_changes) == {
+        "altered": 10,
+        "dropped": 5,
+        "inserted": 5,
+    }

@@ -1,4 +1,4 @@
-"""Catalog strings, and what the catalog databases do differently."""
+"""Catalog databases: connection strings, errors, order of times and bulk inserts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 import sqlalchemy as sa
 
 from dbt.adapters.ducklake.lake import tables as t
-from dbt.adapters.ducklake.lake.catalog import Catalog, Retry
-from dbt.adapters.ducklake.lake.databases.connection_string import parse_catalog, parse_words
+from dbt.adapters.ducklake.lake.catalog import Catalog
+from dbt.adapters.ducklake.lake.databases.connection_string import parse_catalog, parse_keywords
 from dbt.adapters.ducklake.lake.databases.duckdb import DuckDB
 from dbt.adapters.ducklake.lake.databases.mysql import MySQL
 from dbt.adapters.ducklake.lake.databases.postgres import Postgres
 from dbt.adapters.ducklake.lake.databases.sqlite import Sqlite
 from dbt.adapters.ducklake.lake.errors import CatalogError
+from dbt.adapters.ducklake.lake.retry import Retry
 
 from ...conftest import LakeAddress
 from ...lakes import Lake
@@ -37,12 +38,12 @@ SECRET = "s3cr3t-9"
         ("password=a=b'c", {"password": "a=b'c"}),
     ],
 )
-def test_words_are_quoted_as_libpq_quotes_them(text: str, words: dict[str, str]) -> None:
-    assert parse_words(text) == words
+def test_connection_strings_are_quoted_as_in_libpq(text: str, words: dict[str, str]) -> None:
+    assert parse_keywords(text) == words
 
 
 @pytest.mark.parametrize("text", ["dbname", "dbname=x y", f"password='{SECRET}", f"= {SECRET}"])
-def test_what_is_no_list_of_words_is_refused_without_being_shown(text: str) -> None:
+def test_a_malformed_connection_string_is_refused_without_being_shown(text: str) -> None:
     with pytest.raises(CatalogError, match="goes wrong at character") as error:
         parse_catalog("postgres:" + text)
     assert SECRET not in str(error.value)
@@ -97,7 +98,7 @@ def test_every_catalog_string_names_its_database(text: str, kind: type, location
         (f"postgresql://u:{SECRET}@h:port/x", "looks like a URL"),
     ],
 )
-def test_a_text_that_is_no_catalog_is_refused(text: str, error: str) -> None:
+def test_an_invalid_catalog_string_is_refused(text: str, error: str) -> None:
     with pytest.raises(CatalogError, match=error) as raised:
         parse_catalog(text)
     assert SECRET not in "".join(traceback.format_exception(raised.value))
@@ -131,7 +132,7 @@ def test_a_wrong_password_is_named_without_the_password(mysql_server: str) -> No
     assert SECRET not in "".join(traceback.format_exception(raised.value))
 
 
-def test_a_server_that_does_not_answer_is_asked_a_few_times() -> None:
+def test_a_server_that_does_not_answer_is_tried_a_few_times() -> None:
     with pytest.raises(CatalogError, match=r"does not answer \(4 tries in \d+\.\d s\)"):
         Catalog.open("postgres:host=127.0.0.1 port=1 dbname=x", "data/", retry=Retry(wait_ms=1))
 
@@ -159,10 +160,10 @@ MOMENTS = [
 
 
 def test_sqlite_orders_times_whatever_their_offset_and_digits() -> None:
-    """The moments are in the order of time; as texts they would not be."""
+    """The list is in order of time, but not in order of text."""
     database = parse_catalog("sqlite:x")
     with sa.create_engine("sqlite://").connect() as connection:
-        found = [connection.scalar(sa.select(database.in_time_order(sa.literal(moment)))) for moment in MOMENTS]
+        found = [connection.scalar(sa.select(database.timestamp_sort_key(sa.literal(moment)))) for moment in MOMENTS]
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     assert found == [(t.parse_instant(m) - epoch) // datetime.timedelta(microseconds=1) for m in MOMENTS]
     assert found == sorted(found)
@@ -174,7 +175,7 @@ def test_a_second_snapshot_of_the_same_number_is_a_race(kind: str, new_lake: Cal
     lake = Lake(new_lake(kind))
     with pytest.raises(sa.exc.DBAPIError) as raised, lake.catalog.write() as connection:
         connection.execute(t.snapshot.insert(), {"snapshot_id": 0})
-    assert lake.catalog.database.is_race(raised.value)
+    assert lake.catalog.database.is_write_conflict(raised.value)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb", "mysql"])
@@ -183,14 +184,12 @@ def test_other_errors_are_no_race(kind: str, new_lake: Callable[[str], LakeAddre
     for statement in ("SELECT * FROM nothing_of_that_name", "SELEKT 1", "INSERT INTO ducklake_snapshot VALUES ('x')"):
         with pytest.raises(sa.exc.DBAPIError) as raised, lake.catalog.write() as connection:
             connection.execute(sa.text(statement))
-        assert not lake.catalog.database.is_race(raised.value)
+        assert not lake.catalog.database.is_write_conflict(raised.value)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb", "mysql"])
 @pytest.mark.parametrize("count", [1, 49, 5000])
-def test_rows_arrive_as_they_were_whatever_way_they_take(
-    kind: str, count: int, new_lake: Callable[[str], LakeAddress]
-) -> None:
+def test_inserted_rows_are_read_back_unchanged(kind: str, count: int, new_lake: Callable[[str], LakeAddress]) -> None:
     lake = Lake(new_lake(kind))
     odd = ["", "a\tb\nc", "\\N", "\\.", "\"'`%s %(x)s", "\U0001f986 ünï", None]
     rows = [

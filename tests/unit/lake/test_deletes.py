@@ -1,4 +1,4 @@
-"""Delete files, as they are written and read, and who changed which file meanwhile."""
+"""Delete files: writing, reading, and the data files that others changed meanwhile."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dbt.adapters.ducklake.lake import tables as t
 from dbt.adapters.ducklake.lake.deletes import (
     SNAPSHOT_COLUMN,
     FileStore,
-    Mask,
     NewDeleteFile,
-    for_snapshot,
-    moved_masks,
-    positions_schema,
-    read_positions,
+    PositionDeletes,
+    delete_file_for_snapshot,
+    delete_file_schema,
+    position_deletes_for_snapshot,
+    read_delete_file,
     write_delete_file,
 )
 from dbt.adapters.ducklake.lake.files import table_files
@@ -43,15 +43,15 @@ def positions(*numbers: int) -> pa.Array:
 
 
 def at_snapshots(*pairs: tuple[int, int]) -> pa.Table:
-    """What was deleted: positions, each with the snapshot that deleted it."""
+    """Returns deleted positions, each with the snapshot that deleted it."""
     return pa.table(
         [pa.array([p for p, _ in pairs], pa.int64()), pa.array([s for _, s in pairs], pa.int64())],
         ["pos", SNAPSHOT_COLUMN],
     )
 
 
-def said(folder: str, file: NewDeleteFile) -> list[tuple[int, ...]]:
-    """What a delete file says, without the name of its data file."""
+def deleted_rows(folder: str, file: NewDeleteFile) -> list[tuple[int, ...]]:
+    """Returns the rows of a delete file without the column of the data file."""
     table = pq.read_table(folder + file.path)
     assert set(table.column("file_path").to_pylist()) == {DATA_FILE}
     return list(zip(*(column.to_pylist() for column in table.columns[1:]), strict=True))
@@ -66,7 +66,7 @@ def on_disk(folder: str) -> set[str]:
 
 def test_the_first_delete_file_has_the_columns_that_the_format_names(folder: str) -> None:
     file = write_delete_file(STORE, folder, DATA_FILE, positions(5, 1, 3))
-    assert said(folder, file) == [(1,), (3,), (5,)]
+    assert deleted_rows(folder, file) == [(1,), (3,), (5,)]
     schema = pq.read_schema(folder + file.path)
     assert [(f.name, str(f.type), f.metadata[b"PARQUET:field_id"]) for f in schema] == [
         ("file_path", "string", b"2147483646"),
@@ -83,37 +83,37 @@ def test_a_delete_file_is_described_as_the_catalog_keeps_it(folder: str) -> None
     assert path.name.endswith("-delete.parquet")
     assert (file.delete_count, file.file_size_bytes) == (1000, path.stat().st_size)
     assert file.footer_size == pq.read_metadata(path).serialized_size
-    assert (file.first, file.last) == (None, None)
+    assert (file.first_snapshot, file.last_snapshot) == (None, None)
 
 
 def test_further_positions_name_the_snapshot_to_come(folder: str) -> None:
     file = write_delete_file(STORE, folder, DATA_FILE, positions(2, 9), at_snapshots((7, 3), (1, 4)), snapshot=6)
-    assert said(folder, file) == [(1, 4), (2, 6), (7, 3), (9, 6)]
-    assert (file.delete_count, file.first, file.last) == (4, 3, 6)
+    assert deleted_rows(folder, file) == [(1, 4), (2, 6), (7, 3), (9, 6)]
+    assert (file.delete_count, file.first_snapshot, file.last_snapshot) == (4, 3, 6)
     assert pq.read_schema(folder + file.path).field(SNAPSHOT_COLUMN).metadata[b"PARQUET:field_id"] == b"2147483539"
 
 
 def test_positions_that_are_only_staged_stay_without_a_snapshot(folder: str) -> None:
     first = write_delete_file(STORE, folder, DATA_FILE, positions(4, 2))
-    before = read_positions(STORE, folder + first.path, None)
+    before = read_delete_file(STORE, folder + first.path, None)
     second = write_delete_file(STORE, folder, DATA_FILE, positions(1), before)
-    assert said(folder, second) == [(1,), (2,), (4,)]
-    assert (second.delete_count, second.first, second.last) == (3, None, None)
+    assert deleted_rows(folder, second) == [(1,), (2,), (4,)]
+    assert (second.delete_count, second.first_snapshot, second.last_snapshot) == (3, None, None)
 
 
-def test_a_first_delete_file_that_is_read_tells_the_snapshot_that_brought_it(folder: str) -> None:
+def test_positions_of_a_first_delete_file_get_the_snapshot_that_added_it(folder: str) -> None:
     file = write_delete_file(STORE, folder, DATA_FILE, positions(3, 8))
-    assert read_positions(STORE, folder + file.path, 5).to_pylist() == [
+    assert read_delete_file(STORE, folder + file.path, 5).to_pylist() == [
         {"pos": 3, SNAPSHOT_COLUMN: 5},
         {"pos": 8, SNAPSHOT_COLUMN: 5},
     ]
-    assert read_positions(STORE, folder + file.path, None).to_pylist() == [{"pos": 3}, {"pos": 8}]
+    assert read_delete_file(STORE, folder + file.path, None).to_pylist() == [{"pos": 3}, {"pos": 8}]
 
 
-def test_a_delete_file_with_snapshots_is_read_as_it_is(folder: str) -> None:
+def test_positions_of_a_delete_file_with_snapshots_keep_them(folder: str) -> None:
     file = write_delete_file(STORE, folder, DATA_FILE, positions(9), at_snapshots((7, 3)), snapshot=6)
     for begun in (None, 3, 99):
-        assert read_positions(STORE, folder + file.path, begun).to_pylist() == [
+        assert read_delete_file(STORE, folder + file.path, begun).to_pylist() == [
             {"pos": 7, SNAPSHOT_COLUMN: 3},
             {"pos": 9, SNAPSHOT_COLUMN: 6},
         ]
@@ -122,47 +122,47 @@ def test_a_delete_file_with_snapshots_is_read_as_it_is(folder: str) -> None:
 def test_deletes_add_up_over_many_snapshots(folder: str) -> None:
     file = write_delete_file(STORE, folder, DATA_FILE, positions(0))
     for snapshot in range(2, 6):
-        before = read_positions(STORE, folder + file.path, 1)
+        before = read_delete_file(STORE, folder + file.path, 1)
         file = write_delete_file(STORE, folder, DATA_FILE, positions(snapshot * 10), before, snapshot)
-    assert said(folder, file) == [(0, 1), (20, 2), (30, 3), (40, 4), (50, 5)]
-    assert (file.first, file.last) == (1, 5)
+    assert deleted_rows(folder, file) == [(0, 1), (20, 2), (30, 3), (40, 4), (50, 5)]
+    assert (file.first_snapshot, file.last_snapshot) == (1, 5)
 
 
 def test_positions_of_many_row_groups_are_all_counted(folder: str) -> None:
     before = at_snapshots(*((i, 9 - (i > 500_000)) for i in range(1_200_000)))
     file = write_delete_file(STORE, folder, DATA_FILE, positions(5_000_000), before, snapshot=12)
     assert pq.read_metadata(folder + file.path).num_row_groups > 1
-    assert (file.delete_count, file.first, file.last) == (1_200_001, 8, 12)
+    assert (file.delete_count, file.first_snapshot, file.last_snapshot) == (1_200_001, 8, 12)
 
 
 def test_the_schema_of_positions_is_that_of_the_format() -> None:
-    assert positions_schema(False).names == ["file_path", "pos"]
-    assert positions_schema(True).names == ["file_path", "pos", SNAPSHOT_COLUMN]
+    assert delete_file_schema(False).names == ["file_path", "pos"]
+    assert delete_file_schema(True).names == ["file_path", "pos", SNAPSHOT_COLUMN]
 
 
-# -- another snapshot than was thought
+# -- a commit that gets another snapshot than expected
 
 
 def test_a_file_that_names_no_snapshot_fits_every_commit(folder: str) -> None:
     file = write_delete_file(STORE, folder, DATA_FILE, positions(1))
-    assert for_snapshot(STORE, folder, file, 99) is file
+    assert delete_file_for_snapshot(STORE, folder, file, 99) is file
 
 
 def test_a_file_that_names_the_right_snapshot_stays(folder: str) -> None:
     file = write_delete_file(STORE, folder, DATA_FILE, positions(1), at_snapshots((0, 3)), snapshot=6)
-    assert for_snapshot(STORE, folder, file, 6) is file
+    assert delete_file_for_snapshot(STORE, folder, file, 6) is file
     assert on_disk(folder) == {file.path}
 
 
-def test_a_file_that_names_another_snapshot_gives_way_to_one_that_names_it(folder: str) -> None:
+def test_a_file_that_names_another_snapshot_is_written_anew(folder: str) -> None:
     file = write_delete_file(STORE, folder, DATA_FILE, positions(1, 5), at_snapshots((0, 3), (2, 5)), snapshot=6)
-    moved = for_snapshot(STORE, folder, file, 8)
-    assert said(folder, moved) == [(0, 3), (1, 8), (2, 5), (5, 8)]
-    assert (moved.delete_count, moved.first, moved.last) == (4, 3, 8)
+    moved = delete_file_for_snapshot(STORE, folder, file, 8)
+    assert deleted_rows(folder, moved) == [(0, 3), (1, 8), (2, 5), (5, 8)]
+    assert (moved.delete_count, moved.first_snapshot, moved.last_snapshot) == (4, 3, 8)
     assert moved.file_size_bytes == (Path(folder) / moved.path).stat().st_size
     assert on_disk(folder) == {moved.path}
-    again = for_snapshot(STORE, folder, moved, 11)
-    assert said(folder, again) == [(0, 3), (1, 11), (2, 5), (5, 11)]
+    again = delete_file_for_snapshot(STORE, folder, moved, 11)
+    assert deleted_rows(folder, again) == [(0, 3), (1, 11), (2, 5), (5, 11)]
     assert on_disk(folder) == {again.path}
 
 
@@ -171,22 +171,22 @@ def test_a_file_outside_of_the_tables_folder_is_moved_into_it(folder: str, tmp_p
     elsewhere.mkdir()
     file = write_delete_file(STORE, f"{elsewhere}/", DATA_FILE, positions(1), at_snapshots((0, 3)), snapshot=6)
     absolute = replace(file, path=f"{elsewhere}/{file.path}", path_is_relative=False)
-    moved = for_snapshot(STORE, folder, absolute, 7)
-    assert said(folder, moved) == [(0, 3), (1, 7)]
+    moved = delete_file_for_snapshot(STORE, folder, absolute, 7)
+    assert deleted_rows(folder, moved) == [(0, 3), (1, 7)]
     assert on_disk(str(elsewhere)) == set()
 
 
-def test_masks_move_with_their_positions(folder: str) -> None:
+def test_staged_delete_files_are_written_anew_for_another_snapshot(folder: str) -> None:
     named = write_delete_file(STORE, folder, DATA_FILE, positions(1), at_snapshots((0, 3)), snapshot=6)
     plain = write_delete_file(STORE, folder, DATA_FILE, positions(2))
-    masks = {1: Mask(named, (7, 8)), 2: Mask(plain), 3: Mask(positions=(4,))}
-    moved = moved_masks(STORE, folder, masks, 9)
-    assert moved[1].file is not None
-    assert (moved[1].file.last, moved[1].positions) == (9, (7, 8))
+    masks = {1: PositionDeletes(named, (7, 8)), 2: PositionDeletes(plain), 3: PositionDeletes(inlined_positions=(4,))}
+    moved = position_deletes_for_snapshot(STORE, folder, masks, 9)
+    assert moved[1].delete_file is not None
+    assert (moved[1].delete_file.last_snapshot, moved[1].inlined_positions) == (9, (7, 8))
     assert (moved[2], moved[3]) == (masks[2], masks[3])
 
 
-# -- what others did
+# -- files that others changed
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def lake(new_lake: Callable[[str], LakeAddress]) -> Lake:
 
 def touched(lake: Lake, base: int, *file_ids: int) -> set[int]:
     with lake.catalog.read() as connection:
-        return deletes.touched(connection, lake.catalog, lake.table().id, file_ids or _ids(lake), {}, base)
+        return deletes.files_changed_since(connection, lake.catalog, lake.table().id, file_ids or _ids(lake), {}, base)
 
 
 def _ids(lake: Lake) -> list[int]:
@@ -223,7 +223,7 @@ def test_files_that_nobody_changed_are_not_touched(lake: Lake) -> None:
 def test_no_files_are_not_touched(lake: Lake) -> None:
     _duckdb(lake, "delete from t")
     with lake.catalog.read() as connection:
-        assert deletes.touched(connection, lake.catalog, lake.table().id, (), {}, 0) == set()
+        assert deletes.files_changed_since(connection, lake.catalog, lake.table().id, (), {}, 0) == set()
 
 
 @pytest.mark.parametrize("inlined", [True, False])
@@ -266,13 +266,14 @@ def test_a_flush_of_inlined_deletes_touches_their_file(lake: Lake) -> None:
     assert masked.delete_file is not None
     assert masked.inlined_deletes == ()
     new = deletes.NewDeleteFile("new.parquet", True, 1, 1, 1)
+    table_id = lake.table().id
     with lake.catalog.read() as connection:
-        for mask, found in (
-            (deletes.Mask(new), {first}),
-            (deletes.Mask(new, replaces=masked.delete_file.id), set()),
-            (deletes.Mask(positions=(5,)), set()),
+        for staged, changed in (
+            (deletes.PositionDeletes(new), {first}),
+            (deletes.PositionDeletes(new, replaced_delete_file_id=masked.delete_file.id), set()),
+            (deletes.PositionDeletes(inlined_positions=(5,)), set()),
         ):
-            assert deletes.touched(connection, lake.catalog, lake.table().id, (), {first: mask}, base) == found
+            assert deletes.files_changed_since(connection, lake.catalog, table_id, (), {first: staged}, base) == changed
 
 
 def test_a_file_of_another_table_is_not_touched(lake: Lake) -> None:

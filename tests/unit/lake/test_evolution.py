@@ -1,4 +1,4 @@
-"""How a table's definition may change: what each rule keeps, and what it forbids."""
+"""Schema evolution: what each change of a table definition keeps, and what it forbids."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ...lakes import Lake, column, columns
 
 def table(**kinds: Any) -> tuple[Table, ColumnIds]:
     ids = ColumnIds(1)
-    numbered = tuple(ids.number(c) for c in columns(**kinds))
+    numbered = tuple(ids.assign(c) for c in columns(**kinds))
     return Table(1, "uuid", 0, "t", "t/", True, numbered), ids
 
 
 def ids_of(table: Table) -> dict[str, int]:
-    """Every column and field by its dotted name."""
+    """Returns the id of every column and field by its dotted name."""
 
     def visit(column: Column, prefix: str) -> dict[str, int]:
         below: dict[str, int] = {prefix + column.name: column.id}
@@ -38,14 +38,14 @@ def ids_of(table: Table) -> dict[str, int]:
     return {name: id_ for c in table.columns for name, id_ in visit(c, "").items()}
 
 
-# -- widen
+# -- schema merge
 
 
-def test_a_table_takes_up_columns_fields_and_wider_types() -> None:
+def test_a_schema_merge_adds_columns_and_fields_and_widens_types() -> None:
     t, ids = table(a="int32", s={"x": "int32", "y": [{"k": "int8"}]}, d="decimal(4,2)")
     s = {"z": "date", "Y": [{"k": "int16", "l": "varchar"}]}
     others = columns(S=s, b={"c": "int8"}, A="int64", d="decimal(6,2)")
-    new = evolution.widen(t, others, ids)
+    new = evolution.merge_schema(t, others, ids)
     assert [c.type_text() for c in new.columns] == [
         "int64",
         "struct<x: int32, y: list<struct<k: int16, l: varchar>>, z: date>",
@@ -56,10 +56,10 @@ def test_a_table_takes_up_columns_fields_and_wider_types() -> None:
 
 
 @pytest.mark.parametrize("other", ["int16", "float64", "varchar", "decimal(10,2)"])
-def test_a_type_that_does_not_hold_all_values_is_not_taken_up(other: str) -> None:
+def test_a_schema_merge_keeps_a_type_that_the_other_does_not_contain(other: str) -> None:
     t, ids = table(a="int32", s={"x": "int32"})
-    assert evolution.widen(t, columns(a=other, s={"x": other}), ids) == t
-    assert evolution.widen(t, columns(s="varchar"), ids) == t
+    assert evolution.merge_schema(t, columns(a=other, s={"x": other}), ids) == t
+    assert evolution.merge_schema(t, columns(s="varchar"), ids) == t
 
 
 # -- add
@@ -83,7 +83,7 @@ def test_a_field_can_be_added_to_a_struct_however_deep() -> None:
     }
 
 
-def test_a_name_that_is_taken_can_not_be_added_in_any_case() -> None:
+def test_a_name_that_exists_in_another_case_cannot_be_added() -> None:
     t, ids = table(a="int32", s={"x": "int32"})
     with pytest.raises(AlreadyExistsError, match="table t already has a column A"):
         evolution.add_column(t, (), column("A", "int32"), ids)
@@ -91,7 +91,7 @@ def test_a_name_that_is_taken_can_not_be_added_in_any_case() -> None:
         evolution.add_column(t, ("s",), column("X", "int32"), ids)
 
 
-def test_a_field_can_not_be_added_to_what_has_no_fields_nor_with_a_default() -> None:
+def test_a_field_cannot_be_added_to_a_column_without_fields_nor_with_a_default() -> None:
     t, ids = table(a="int32", s={"x": "int32"})
     with pytest.raises(SchemaChangeError, match="it is a int32"):
         evolution.add_column(t, ("a",), column("b", "int32"), ids)
@@ -121,12 +121,12 @@ def test_a_field_can_be_dropped_but_not_the_last_one_nor_a_part_of_a_list() -> N
             evolution.drop_column(t, path)
 
 
-def test_the_last_column_can_not_be_dropped() -> None:
+def test_the_last_column_of_a_table_cannot_be_dropped() -> None:
     with pytest.raises(SchemaChangeError, match="is the last one of table t"):
         evolution.drop_column(table(a="int32")[0], ("a",))
 
 
-def test_a_column_that_partitions_or_sorts_can_not_be_dropped() -> None:
+def test_a_column_that_partitions_or_sorts_cannot_be_dropped() -> None:
     t, _ = table(a="int32", b="int32", c="int32")
     t = evolution.set_partition(t, [("a", Identity())], -1)
     t = evolution.set_sort(t, (SortKey('lower("B")'),), -2)
@@ -177,10 +177,10 @@ def test_a_rename_may_change_only_the_case_but_not_take_another_name() -> None:
         ("decimal(10,2)", "decimal(12,4)"),
     ],
 )
-def test_a_wider_type_of_the_same_kind_is_taken(old: str, new: str) -> None:
+def test_a_wider_type_of_the_same_kind_is_accepted(old: str, new: str) -> None:
     t, ids = table(a=old, s={"x": old}, l=[old], m=("varchar", old))
     for path in (("a",), ("s", "x"), ("l", "element"), ("m", "value")):
-        changed = evolution.retype_column(t, path, column(path[-1], new), ids)
+        changed = evolution.change_column_type(t, path, column(path[-1], new), ids)
         assert changed.column(*path).type == new
         assert ids_of(changed) == ids_of(t)
 
@@ -204,21 +204,21 @@ def test_a_wider_type_of_the_same_kind_is_taken(old: str, new: str) -> None:
 def test_any_other_type_is_refused(old: str, new: str) -> None:
     t, ids = table(a=old)
     with pytest.raises(SchemaChangeError, match="only a wider type of the same kind"):
-        evolution.retype_column(t, ("a",), column("a", new), ids)
+        evolution.change_column_type(t, ("a",), column("a", new), ids)
 
 
 def test_a_struct_retyped_keeps_drops_and_adds_fields_by_name() -> None:
     t, ids = table(s={"x": "int32", "y": "int32", "z": {"q": "int8"}})
     wanted = column("s", {"new": "date", "Z": {"q": "int16", "r": "date"}, "x": "int64"})
-    changed = evolution.retype_column(t, ("s",), wanted, ids)
+    changed = evolution.change_column_type(t, ("s",), wanted, ids)
     assert ids_of(changed) == {"s": 1, "s.x": 2, "s.z": 4, "s.z.q": 5, "s.z.r": 6, "s.new": 7}
     assert changed.column("s", "x").type == "int64"
 
 
-def test_a_struct_can_not_become_a_list() -> None:
+def test_a_struct_cannot_become_a_list() -> None:
     t, ids = table(s={"x": "int32"})
     with pytest.raises(SchemaChangeError, match="from struct<x: int32> to list<int32>"):
-        evolution.retype_column(t, ("s",), column("s", ["int32"]), ids)
+        evolution.change_column_type(t, ("s",), column("s", ["int32"]), ids)
 
 
 # -- not null, defaults
@@ -262,7 +262,7 @@ def test_the_same_partitioning_or_sort_order_again_changes_nothing() -> None:
     assert evolution.set_sort(ordered, (), -2) == t
 
 
-def test_a_key_can_not_partition_twice() -> None:
+def test_a_key_cannot_partition_twice() -> None:
     t, _ = table(a="int32", d="date")
     with pytest.raises(SchemaChangeError, match="same key twice"):
         evolution.set_partition(t, [("a", Identity()), ("A", Identity())], -1)
@@ -306,7 +306,7 @@ def test_replaced_columns_are_read_back_in_their_order(new_lake: Callable[[str],
     assert lake.seen_by_duckdb("from t at (version => 2)") == [(1, "one", None)]
 
 
-# -- what may stand in a table
+# -- valid columns and comments
 
 
 @pytest.mark.parametrize(
@@ -320,12 +320,12 @@ def test_replaced_columns_are_read_back_in_their_order(new_lake: Callable[[str],
         (columns(a=[{"x": "text"}]), "type 'text', which DuckLake does not have"),
     ],
 )
-def test_what_can_not_stand_in_a_table_is_refused(wanted: tuple[Column, ...], error: str) -> None:
+def test_invalid_columns_are_refused(wanted: tuple[Column, ...], error: str) -> None:
     with pytest.raises(SchemaChangeError, match=error):
         evolution.check_columns(wanted, "t")
 
 
-def test_a_comment_is_set_and_taken_away_on_columns_and_fields() -> None:
+def test_a_comment_is_set_and_removed_on_columns_and_fields() -> None:
     t, _ = table(a="int32", s={"x": "int32"})
     new = evolution.set_column_comment(evolution.set_column_comment(t, ("a",), "A"), ("s", "x"), "X")
     assert (new.column("a").comment, new.column("s", "x").comment) == ("A", "X")

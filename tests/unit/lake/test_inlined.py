@@ -1,4 +1,4 @@
-"""Rows that the reference keeps in the catalog, read as it reads them itself."""
+"""Inlined rows that the reference wrote are read as it reads them itself."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from typing import Any
 import pytest
 
 from dbt.adapters.ducklake.lake import evolution, inlined
+from dbt.adapters.ducklake.lake.duckdb_text import decode, parse_blob
 from dbt.adapters.ducklake.lake.errors import UnsupportedError
 from dbt.adapters.ducklake.lake.files import table_files
-from dbt.adapters.ducklake.lake.inlined import decode, parse_blob
 from dbt.adapters.ducklake.lake.snapshot import Table
 from dbt.adapters.ducklake.lake.types import Column
 
-from ...conftest import LakeAddress
 from ...lakes import Lake, attached, column, columns
-
-NewLake = Callable[[str], LakeAddress]
-
-every_reference_catalog = pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb"])
+from .catalogs import NewLake, every_reference_catalog
 
 D = datetime.date
 T = datetime.datetime
@@ -32,7 +28,7 @@ ODD_TEXTS = [
     *(" lead", "trail ", "line\nfeed", "tab\t", "ünï\U0001f986", "\\x41", "''", "%s :x ?", "\\\\n", "true", "1", "a;b"),
 ]
 
-# A type, literals of it, and the values that they are in Arrow.
+# A type, literals of it, and their values in Arrow.
 SCALARS: dict[str, tuple[list[str], list[Any]]] = {
     "BOOLEAN": (["true", "false"], [True, False]),
     "TINYINT": (["-128", "127"], [-128, 127]),
@@ -73,8 +69,8 @@ SCALARS: dict[str, tuple[list[str], list[Any]]] = {
 def read(lake: Lake, name: str = "t", at: int | None = None) -> list[dict[str, Any]]:
     with lake.catalog.read() as connection:
         at = lake.latest if at is None else at
-        state = lake.snapshots.state(connection, lake.catalog.at_version(connection, at))
-        found = inlined.read(connection, lake.catalog, state.table("main", name), at)
+        state = lake.snapshots.state(connection, lake.catalog.snapshot_at_version(connection, at))
+        found = inlined.read_inlined_rows(connection, lake.catalog, state.table("main", name), at)
     return [] if found is None else found.rows.to_pylist()
 
 
@@ -106,7 +102,7 @@ def test_every_type_is_read_alone_and_in_lists_structs_and_maps(kind: str, new_l
             continue
         for have, want in zip(found, expected, strict=True):
             wrong += [f"{type_}.{k}: {have[k]!r}, not {want[k]!r}" for k in "alsm" if have[k] != want[k]]
-    # The one text that the reference writes in a way of its own, and can not read again itself.
+    # The reference writes this text in a form that it cannot read again itself.
     assert [w for w in wrong if "0 months 3 days 0 microseconds" not in w] == []
 
 
@@ -128,7 +124,7 @@ def test_odd_names_of_fields_and_keys_are_read(kind: str, new_lake: NewLake) -> 
 
 
 @every_reference_catalog
-def test_rows_follow_their_table_through_its_changes(kind: str, new_lake: NewLake) -> None:
+def test_inlined_rows_follow_schema_evolution(kind: str, new_lake: NewLake) -> None:
     address = new_lake(kind)
     with attached(address) as connection:
         for statement in (
@@ -160,7 +156,7 @@ def test_rows_follow_their_table_through_its_changes(kind: str, new_lake: NewLak
 
 
 @every_reference_catalog
-def test_the_reference_inlines_on_after_our_changes(kind: str, new_lake: NewLake) -> None:
+def test_the_reference_keeps_inlining_after_our_changes(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     lake.create(a="int32", b="varchar")
     changes: list[Callable[[Table], Table]] = [
@@ -223,7 +219,7 @@ def test_the_reference_inlines_into_tables_made_here(kind: str, new_lake: NewLak
     assert lake.changes[-1] == "inlined_insert:1"
 
 
-# -- the notation alone
+# -- the text form of nested values
 
 
 def test_bytes_are_read_from_duckdbs_text() -> None:
@@ -248,7 +244,7 @@ def test_nested_values_are_read_from_duckdbs_text(text: str, kind: Any, value: A
 
 
 @pytest.mark.parametrize("text", ["[1", "[1, ", "[1] more", "{'a': 1}", "1", "['x"])
-def test_what_is_no_value_is_an_error_that_shows_the_way_out(text: str) -> None:
+def test_a_malformed_value_is_an_error_with_a_way_out(text: str) -> None:
     kind: Column = columns(c=["varchar"])[0]
     with pytest.raises(UnsupportedError, match="can not be read: .* ducklake_flush_inlined_data"):
         decode(text, kind)

@@ -1,19 +1,14 @@
-"""Macros: the reference's are seen, ours are called by it, and they go with their schema."""
+"""Macros: those of the reference are loaded, it calls ours, and they are dropped with their schema."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pytest
 
 from dbt.adapters.ducklake.lake.errors import AlreadyExistsError, SchemaChangeError
 from dbt.adapters.ducklake.lake.snapshot import MacroImpl, Parameter
 
-from ...conftest import LakeAddress
 from ...lakes import Lake
-
-NewLake = Callable[[str], LakeAddress]
-every_reference_catalog = pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb"])
+from .catalogs import NewLake, every_reference_catalog
 
 TWICE = (MacroImpl("duckdb", "(x * 2)", "scalar", (Parameter("x", "int32"),)),)
 
@@ -51,7 +46,7 @@ def test_a_macro_of_ours_is_called_by_the_reference(kind: str, new_lake: NewLake
     assert lake.state.macros == {}
 
 
-def test_a_name_is_taken_once(new_lake: NewLake) -> None:
+def test_a_macro_name_is_used_once(new_lake: NewLake) -> None:
     lake = Lake(new_lake("sqlite"))
     with lake.transaction() as tx:
         schema = tx.state.schema("main")
@@ -60,7 +55,7 @@ def test_a_name_is_taken_once(new_lake: NewLake) -> None:
             tx.create_macro(schema, "TWICE", TWICE)
 
 
-def test_macros_go_with_their_schema(new_lake: NewLake) -> None:
+def test_macros_are_dropped_with_their_schema(new_lake: NewLake) -> None:
     lake = Lake(new_lake("sqlite"))
     with lake.duckdb() as duckdb:
         duckdb.execute("create schema s")

@@ -1,4 +1,4 @@
-"""Options: what each takes, how it is stored, and which one holds where."""
+"""Options: accepted values, stored form, and which scope wins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ...lakes import Lake, attached
         ("data_inlining_row_limit", 0, "0"),
     ],
 )
-def test_a_value_is_stored_in_the_references_words(name: str, given: object, stored: str) -> None:
+def test_a_value_is_stored_as_the_reference_stores_it(name: str, given: object, stored: str) -> None:
     assert parse_option(name, given) == stored
 
 
@@ -61,7 +61,7 @@ def test_durations_are_for_the_whole_lake() -> None:
         ("expire_older_than", "soon", "a duration such as 7 days"),
     ],
 )
-def test_a_value_that_is_not_taken_says_what_is(name: str, given: object, takes: str) -> None:
+def test_a_refused_value_is_named_with_what_is_accepted(name: str, given: object, takes: str) -> None:
     with pytest.raises(OptionError, match=rf"option {name} takes .*{takes}.*, not '{given}'"):
         parse_option(name, given)
 
@@ -78,7 +78,7 @@ def test_sizes_are_read_with_their_units(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-def test_the_nearest_scope_holds() -> None:
+def test_the_nearest_scope_wins() -> None:
     options = Options(
         {
             (None, None, "target_file_size"): "1",
@@ -138,7 +138,7 @@ def test_options_go_to_the_reference_and_back(kind: str, new_lake: Callable[[str
     tx.commit()
     ours = {r["key"]: r["value"] for r in lake.rows(ducklake_metadata) if r["scope"] is None and r["key"] in values}
     with lake.duckdb() as connection:
-        connection.execute("SET preserve_insertion_order = false")  # which parquet_row_group_size_bytes asks for
+        connection.execute("SET preserve_insertion_order = false")  # parquet_row_group_size_bytes demands it
         connection.execute("INSERT INTO s.t SELECT range FROM range(100)")
         for name, value in values.items():
             connection.execute(f"CALL lake.set_option('{name}', {value!r})")

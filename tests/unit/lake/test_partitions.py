@@ -1,4 +1,4 @@
-"""Partition keys: transforms of Python values, their names, and the folders they give."""
+"""Partition keys: transforms of Python values, key names and partition folders."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.ducklake.lake.errors import CatalogError
-from dbt.adapters.ducklake.lake.partitions import (
+from dbt.adapters.ducklake.lake.murmur3 import murmur3
+from dbt.adapters.ducklake.lake.partition_values import (
     HIVE_NULL,
+    encode_partition_value,
+    hive_folder,
+    parse_hive_folder,
+)
+from dbt.adapters.ducklake.lake.partitions import (
     Bucket,
     Day,
     Hour,
@@ -23,18 +29,14 @@ from dbt.adapters.ducklake.lake.partitions import (
     Month,
     Transform,
     Year,
-    encode_partition_value,
     hashed_bytes,
-    hive_folder,
-    murmur3,
-    parse_hive_folder,
     parse_transform,
 )
 
 MOMENT = datetime.datetime(2017, 11, 16, 22, 31, 8)
 UTC = datetime.timezone.utc
 
-# What the reference's murmur3_32 answers.
+# Results of murmur3_32 in the reference.
 HASHES = [
     ("int32", 34, 2017239379),
     ("int8", 34, 2017239379),
@@ -67,7 +69,7 @@ HASHES = [
 
 
 @pytest.mark.parametrize(("type_", "value", "expected"), HASHES)
-def test_hashes_are_the_references(type_: str, value: Any, expected: int) -> None:
+def test_hashes_equal_those_of_the_reference(type_: str, value: Any, expected: int) -> None:
     assert murmur3(hashed_bytes(value, type_)) == expected
     assert Bucket(16).apply(value, type_) == (expected & 0x7FFFFFFF) % 16
 
@@ -102,7 +104,7 @@ def test_calendar_keys_are_calendar_values() -> None:
     assert Year().apply("infinity", "date") is None
 
 
-def test_calendar_keys_want_dates() -> None:
+def test_transforms_apply_to_certain_types_only() -> None:
     assert Year().applies_to("timestamp_ns")
     assert Hour().applies_to("date")
     assert not Month().applies_to("varchar")
@@ -115,7 +117,7 @@ def test_result_types() -> None:
     assert [t.result_type("date") for t in (Identity(), Year(), Bucket(2))] == ["date", "int64", "int32"]
 
 
-def test_folder_keys_are_named_as_the_reference_names_them() -> None:
+def test_partition_folders_have_the_key_names_of_the_reference() -> None:
     used: list[str] = []
     keys: list[tuple[Transform, str]] = [
         (Identity(), "year"),
@@ -140,7 +142,7 @@ def test_folder_keys_are_named_as_the_reference_names_them() -> None:
         ("x", "{}[]!#$^()@`'  ", "x=%7B%7D%5B%5D%21%23%24%5E%28%29%40%60%27%20%20"),
     ],
 )
-def test_folders_are_the_references(key: str, value: str | None, folder: str) -> None:
+def test_partition_folders_are_encoded_as_by_the_reference(key: str, value: str | None, folder: str) -> None:
     assert hive_folder(key, value) == folder
 
 
@@ -167,7 +169,7 @@ def test_a_folder_reads_back(key: str, value: str | None) -> None:
         ("int32", None, None),
     ],
 )
-def test_partition_values_have_the_references_text(type_: str, value: Any, text: str | None) -> None:
+def test_partition_values_have_the_text_of_the_reference(type_: str, value: Any, text: str | None) -> None:
     assert encode_partition_value(value, type_) == text
 
 

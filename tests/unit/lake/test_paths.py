@@ -1,4 +1,4 @@
-"""Paths: as the catalog keeps them, as the storage has them, as Spark is told them."""
+"""Paths: their forms in the catalog, in the storage and in Spark."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dbt.adapters.ducklake.lake.paths import (
     filesystem_for,
     folder_for_name,
     local_path,
-    new_file_name,
+    new_data_file_name,
     new_uuid7,
-    path_of_spark,
+    path_from_spark,
     relative_to,
     resolve,
     same_folder,
-    spark_path,
-    spark_target,
+    spark_read_path,
+    spark_write_path,
 )
 
 
@@ -46,7 +46,7 @@ def test_a_path_elsewhere_stays_whole() -> None:
     assert resolve("", "main/", True) == "main/"
 
 
-def test_one_folder_in_several_ways_of_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_folder_may_be_written_in_several_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert same_folder("data", f"{tmp_path}/data/")
     assert same_folder(f"file://{tmp_path}/data", "data/")
@@ -76,7 +76,7 @@ def test_new_uuids_are_of_version_seven_and_differ() -> None:
     assert len(set(many)) == 1000
     assert all(uuid.UUID(one).version == 7 and uuid.UUID(one).variant == uuid.RFC_4122 for one in many)
     assert [one[:13] for one in many] == sorted(one[:13] for one in many)
-    assert re.fullmatch(r"ducklake-[0-9a-f-]{36}\.parquet", new_file_name())
+    assert re.fullmatch(r"ducklake-[0-9a-f-]{36}\.parquet", new_data_file_name())
 
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
@@ -92,7 +92,7 @@ def test_local_files_are_where_the_path_says(tmp_path: Path, scheme: str) -> Non
 def test_a_relative_data_path_is_below_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert local_path("data/main/") == f"{tmp_path}/data/main/"
-    assert spark_target("data/x") == f"file://{tmp_path}/data/x"
+    assert spark_write_path("data/x") == f"file://{tmp_path}/data/x"
 
 
 def test_object_stores_have_their_own_paths() -> None:
@@ -123,15 +123,15 @@ def test_an_unknown_store_is_named() -> None:
         ("hdfs://host:8020/f", "hdfs://host:8020/f"),
     ],
 )
-def test_spark_is_told_a_path_it_does_not_expand(path: str, for_spark: str) -> None:
-    assert spark_path(path) == for_spark
+def test_a_path_for_spark_is_escaped_and_not_expanded(path: str, for_spark: str) -> None:
+    assert spark_read_path(path) == for_spark
 
 
-def test_a_session_may_have_its_own_connector() -> None:
-    assert spark_path("s3://bucket/f", schemes={}) == "s3://bucket/f"
+def test_schemes_of_a_path_for_spark_can_be_kept() -> None:
+    assert spark_read_path("s3://bucket/f", schemes={}) == "s3://bucket/f"
 
 
-def test_a_file_that_spark_names_is_one_of_ours(tmp_path: Path) -> None:
-    assert path_of_spark("file:/data/a%20b/x=EU%252Fx/f.parquet") == "file:///data/a b/x=EU%2Fx/f.parquet"
-    assert path_of_spark("file:///data/f") == "file:///data/f"
-    assert local_path(path_of_spark(f"file://{tmp_path}/a%23b")) == os.path.join(tmp_path, "a#b")
+def test_a_path_from_spark_is_decoded(tmp_path: Path) -> None:
+    assert path_from_spark("file:/data/a%20b/x=EU%252Fx/f.parquet") == "file:///data/a b/x=EU%2Fx/f.parquet"
+    assert path_from_spark("file:///data/f") == "file:///data/f"
+    assert local_path(path_from_spark(f"file://{tmp_path}/a%23b")) == os.path.join(tmp_path, "a#b")

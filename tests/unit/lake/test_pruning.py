@@ -1,4 +1,4 @@
-"""Pruning keeps every file that can hold a matching row, and drops those that can not."""
+"""File pruning keeps every file that may hold a matching row and drops the others."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbt.adapters.ducklake.lake.parquet_footer import file_stats
+from dbt.adapters.ducklake.lake.partition_values import encode_partition_value
 from dbt.adapters.ducklake.lake.partitions import (
     Bucket,
     Identity,
@@ -25,7 +27,6 @@ from dbt.adapters.ducklake.lake.partitions import (
     PartitionSpec,
     Transform,
     Year,
-    encode_partition_value,
 )
 from dbt.adapters.ducklake.lake.predicates import (
     And,
@@ -39,7 +40,7 @@ from dbt.adapters.ducklake.lake.predicates import (
     Unknown,
 )
 from dbt.adapters.ducklake.lake.pruning import FileStats, compile_predicate, may_match, needed_column_ids
-from dbt.adapters.ducklake.lake.stats import ColumnStats, file_stats
+from dbt.adapters.ducklake.lake.stats import ColumnStats
 from dbt.adapters.ducklake.lake.types import Column
 from dbt.adapters.ducklake.lake.values import float32
 
@@ -140,7 +141,7 @@ predicates: st.SearchStrategy[Predicate] = st.recursive(
 
 
 def compare(sign: str, value: Any, literal: Any) -> bool | None:
-    """What Spark answers, and None for NULL; True where it is not this test's to know."""
+    """Compares as Spark does, None for NULL. Returns True if this test does not know the answer."""
     if value is None:
         return None
     if isinstance(literal, str) and not isinstance(value, str):
@@ -152,7 +153,7 @@ def compare(sign: str, value: Any, literal: Any) -> bool | None:
         value, literal = moment(value), moment(literal)
     if isinstance(value, float) or isinstance(literal, float):
         value, literal = float(value), float(literal)
-        if math.isnan(value) or math.isnan(literal):  # the greatest value, and equal to itself
+        if math.isnan(value) or math.isnan(literal):  # NaN is the greatest value and equals itself
             value, literal = ((math.isnan(n), 0.0 if math.isnan(n) else n) for n in (value, literal))
     return OPERATORS[sign](value, literal)
 
@@ -164,7 +165,7 @@ def moment(value: datetime.date) -> datetime.datetime:
 
 
 def holds(predicate: Predicate, row: dict[str, Any]) -> bool:
-    """Whether the predicate is true for the row; without NOT, NULL and false are one here."""
+    """Whether the predicate is true for the row. Predicates have no NOT, so NULL counts as false."""
     if isinstance(predicate, And):
         return all(holds(part, row) for part in predicate.parts)
     if isinstance(predicate, Or):
@@ -266,13 +267,13 @@ def keeps(type_: str, sign: str, value: Any, file: ColumnStats | FileStats, **mo
         ("float64", "=", -0.0, "0.0", "1.0", True),
         ("float64", "=", math.nan, "0.0", "1.0", True),
         ("float64", "=", 0.1, "0.2", "1.0", False),
-        # The bounds a float32 left, read after the column became float64.
+        # Bounds of a float32 column, read after the column became float64.
         ("float64", "=", 0.10000000149011612, "0.1", "0.1", True),
         ("float32", "=", 0.1, "0.1", "0.1", True),
         ("interval", "=", "1 day", None, None, True),
     ],
 )
-def test_values_compare_as_the_column_does(
+def test_literals_are_compared_in_the_type_of_the_column(
     type_: str, sign: str, value: Any, low: str | None, high: str | None, kept: bool
 ) -> None:
     assert keeps(type_, sign, value, stats(low, high, nan=False)) is kept
@@ -380,7 +381,7 @@ def test_a_local_time_meets_an_instant_in_the_sessions_zone() -> None:
     st.booleans(),
     st.sampled_from(["=", "<=", ">="]),
 )
-def test_an_hour_that_comes_twice_is_both(local: datetime.datetime, fold: bool, sign: str) -> None:
+def test_a_local_hour_that_occurs_twice_matches_both_instants(local: datetime.datetime, fold: bool, sign: str) -> None:
     instant = local.replace(tzinfo=ZoneInfo("Europe/Berlin"), fold=fold).astimezone(UTC)
     text = encode_partition_value(instant, "timestamptz")
     assert keeps("timestamptz", sign, local, stats(text, text), time_zone="Europe/Berlin")

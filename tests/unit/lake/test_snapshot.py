@@ -1,10 +1,9 @@
-"""The lake as it was: by version, by time, and in few queries."""
+"""Snapshots: found by version or time, and loaded as a state in few queries."""
 
 from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,16 +11,12 @@ import sqlalchemy as sa
 
 from dbt.adapters.ducklake.lake import tables as t
 from dbt.adapters.ducklake.lake.errors import NotFoundError
-from dbt.adapters.ducklake.lake.snapshot import Snapshots, load_state, parse_quoted_list, quoted
-from dbt.adapters.ducklake.lake.tables import instant_text, parse_instant
+from dbt.adapters.ducklake.lake.quoted_names import parse_quoted_names, quote_name
+from dbt.adapters.ducklake.lake.snapshot_loader import Snapshots, load_state
+from dbt.adapters.ducklake.lake.tables import format_instant, parse_instant
 
-from ...conftest import LakeAddress
 from ...lakes import Lake, attached, columns
-
-NewLake = Callable[[str], LakeAddress]
-
-every_catalog = pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb", "mysql"])
-every_reference_catalog = pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb"])
+from .catalogs import NewLake, every_catalog, every_reference_catalog
 
 UTC = datetime.timezone.utc
 NOON = datetime.datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -30,11 +25,11 @@ MINUTE = datetime.timedelta(minutes=1)
 
 def at_timestamp(lake: Lake, moment: datetime.datetime) -> int:
     with lake.catalog.read() as connection:
-        return lake.catalog.at_timestamp(connection, moment).id
+        return lake.catalog.snapshot_at_timestamp(connection, moment).id
 
 
 def with_snapshots(lake: Lake, count: int) -> Lake:
-    """The lake with snapshots 1 to `count`, one a minute after noon."""
+    """Adds the snapshots 1 to `count`, one for each minute after noon."""
     rows = [
         {
             "snapshot_id": n,
@@ -46,8 +41,7 @@ def with_snapshots(lake: Lake, count: int) -> Lake:
         for n in range(1, count + 1)
     ]
     with lake.catalog.write() as connection:
-        first = sa.update(t.snapshot).values(snapshot_time=NOON)
-        connection.execute(first)
+        connection.execute(sa.update(t.snapshot).values(snapshot_time=NOON))
         lake.catalog.database.insert(connection, t.snapshot, rows)
     return lake
 
@@ -56,7 +50,7 @@ def with_snapshots(lake: Lake, count: int) -> Lake:
 
 
 @every_catalog
-def test_a_moment_finds_the_last_snapshot_there_was(kind: str, new_lake: NewLake) -> None:
+def test_a_timestamp_finds_the_newest_snapshot_up_to_it(kind: str, new_lake: NewLake) -> None:
     lake = with_snapshots(Lake(new_lake(kind)), 3)
     assert at_timestamp(lake, NOON) == 0
     assert at_timestamp(lake, NOON + 2 * MINUTE) == 2
@@ -101,17 +95,17 @@ def test_a_moment_is_found_among_many_snapshots_by_the_database(kind: str, new_l
             return result()
 
         connection.execute = counted  # type: ignore[method-assign]
-        assert lake.catalog.at_timestamp(connection, NOON + 1_234.5 * MINUTE).id == 1_234
+        assert lake.catalog.snapshot_at_timestamp(connection, NOON + 1_234.5 * MINUTE).id == 1_234
     assert fetched == 1
 
 
 @every_catalog
-def test_a_version_that_is_not_there_names_the_nearest(kind: str, new_lake: NewLake) -> None:
+def test_the_error_for_a_missing_version_names_the_nearest(kind: str, new_lake: NewLake) -> None:
     lake = with_snapshots(Lake(new_lake(kind)), 9)
     with lake.catalog.write() as connection:
         connection.execute(sa.delete(t.snapshot).where(t.snapshot.c.snapshot_id.in_([0, 1, 4, 5])))
     with lake.catalog.read() as connection:
-        assert lake.catalog.at_version(connection, 6).id == 6
+        assert lake.catalog.snapshot_at_version(connection, 6).id == 6
         for version, error in (
             (4, "no snapshot 4: it was expired; nearest to it there is 3 and 6"),
             (10, "no snapshot 10: the lake never had it; nearest to it there is 9"),
@@ -119,12 +113,12 @@ def test_a_version_that_is_not_there_names_the_nearest(kind: str, new_lake: NewL
             (-1, "nearest to it there is 2"),
         ):
             with pytest.raises(NotFoundError, match=error):
-                lake.catalog.at_version(connection, version)
+                lake.catalog.snapshot_at_version(connection, version)
 
 
 def test_a_moment_is_written_as_duckdb_writes_it_and_read_with_any_offset() -> None:
-    assert instant_text(NOON + datetime.timedelta(microseconds=120_000)) == "2024-05-01 12:00:00.12+00"
-    assert instant_text(NOON) == "2024-05-01 12:00:00+00"
+    assert format_instant(NOON + datetime.timedelta(microseconds=120_000)) == "2024-05-01 12:00:00.12+00"
+    assert format_instant(NOON) == "2024-05-01 12:00:00+00"
     for text in (
         "2024-05-01 12:00:00+00",
         "2024-05-01 17:30:00+05:30",
@@ -199,7 +193,7 @@ def test_every_version_is_seen_as_it_was(kind: str, new_lake: NewLake) -> None:
     seen = []
     for version in range(9):
         with lake.catalog.read() as connection:
-            state = lake.snapshots.state(connection, lake.catalog.at_version(connection, version))
+            state = lake.snapshots.state(connection, lake.catalog.snapshot_at_version(connection, version))
         seen.append([(r.name, [c.name for c in r.columns], r.comment) for r in state.tables.values()])
     assert seen == [
         [],
@@ -285,14 +279,14 @@ def test_few_states_are_kept(new_lake: NewLake) -> None:
 
 @pytest.mark.parametrize("names", [[], ["a"], ["a", "b"], ['q"', ",", '","', ""], ['"'], ["a.b", "ü"]])
 def test_quoted_lists_come_back(names: list[str]) -> None:
-    assert parse_quoted_list(",".join(quoted(n) for n in names)) == tuple(names)
-    assert parse_quoted_list(".".join(quoted(n) for n in names), ".") == tuple(names)
+    assert parse_quoted_names(",".join(quote_name(n) for n in names)) == tuple(names)
+    assert parse_quoted_names(".".join(quote_name(n) for n in names), ".") == tuple(names)
 
 
 @pytest.mark.parametrize("text", ["a", '"a"b', '"a', '"a";"b"'])
-def test_what_is_no_quoted_list_is_an_error(text: str) -> None:
+def test_a_malformed_quoted_list_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="expected|not found"):
-        parse_quoted_list(text)
+        parse_quoted_names(text)
 
 
 def test_a_warm_cache_gives_the_states_that_a_cold_one_does(new_lake: NewLake) -> None:
@@ -319,5 +313,5 @@ def test_a_warm_cache_gives_the_states_that_a_cold_one_does(new_lake: NewLake) -
         warm = Snapshots(lake.catalog, keep=1)
         for version in order:
             with lake.catalog.read() as connection:
-                state = warm.state(connection, lake.catalog.at_version(connection, version))
+                state = warm.state(connection, lake.catalog.snapshot_at_version(connection, version))
                 assert state == load_state(connection, version), version

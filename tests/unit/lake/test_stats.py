@@ -1,4 +1,4 @@
-"""Statistics: what a footer says, in the catalog's words, and as the reference says it."""
+"""Statistics of files and tables: read from Parquet footers, and equal to those of the reference."""
 
 from __future__ import annotations
 
@@ -17,9 +17,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.ducklake.lake.stats import ColumnStats, TableColumnStats, file_stats, merge, widen, widest
+from dbt.adapters.ducklake.lake.parquet_footer import file_stats
+from dbt.adapters.ducklake.lake.stats import (
+    ColumnStats,
+    TableColumnStats,
+    merge_column_stats,
+    widen_table_stats,
+    widest_bounds,
+)
 from dbt.adapters.ducklake.lake.types import Column
-from dbt.adapters.ducklake.lake.values import DAY, civil_from_days, days_from_civil, float32, parse, render
+from dbt.adapters.ducklake.lake.values import (
+    NANOSECONDS_PER_DAY,
+    civil_from_days,
+    days_from_civil,
+    float32,
+    parse_value,
+    render_value,
+)
 
 D = decimal.Decimal
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -89,14 +103,14 @@ def true_values(type_: str, values: list[Any]) -> list[Any]:
 @pytest.mark.parametrize("type_", TYPES)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_bounds_hold_every_value_and_are_true_where_they_say_so(type_: str, data: st.DataObject) -> None:
+def test_bounds_hold_every_value_and_exact_bounds_are_values(type_: str, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.none() | TYPES[type_][1], max_size=12))
     stats = stats_of(type_, values, row_group_size=data.draw(st.integers(1, 8)))
     there = true_values(type_, values)
     assert stats.null_count == sum(v is None for v in values)
     assert stats.value_count == len(values) - stats.null_count
-    low = None if stats.min_value is None else parse(stats.min_value, type_)
-    high = None if stats.max_value is None else parse(stats.max_value, type_)
+    low = None if stats.min_value is None else parse_value(stats.min_value, type_)
+    high = None if stats.max_value is None else parse_value(stats.max_value, type_)
     assert all((low is None or low <= v) and (high is None or v <= high) for v in there)
     if stats.exact and there:
         assert (low, high) == (min(there), max(there))
@@ -110,12 +124,12 @@ def test_bounds_hold_every_value_and_are_true_where_they_say_so(type_: str, data
 def test_merged_statistics_are_those_of_all_rows(type_: str, data: st.DataObject) -> None:
     lists = st.lists(st.none() | TYPES[type_][1], max_size=8)
     first, second = data.draw(lists), data.draw(lists)
-    merged = merge(stats_of(type_, first), stats_of(type_, second), type_)
+    merged = merge_column_stats(stats_of(type_, first), stats_of(type_, second), type_)
     together = stats_of(type_, first + second)
 
     def bounds(stats: ColumnStats) -> tuple[Any, Any]:
         texts = (stats.min_value, stats.max_value)
-        return tuple(None if text is None else parse(text, type_) for text in texts)  # type: ignore[return-value]
+        return tuple(None if text is None else parse_value(text, type_) for text in texts)  # type: ignore[return-value]
 
     assert (merged.value_count, merged.null_count) == (together.value_count, together.null_count)
     if merged.exact:
@@ -129,14 +143,14 @@ def test_merged_statistics_are_those_of_all_rows(type_: str, data: st.DataObject
 def test_a_value_reads_back_from_its_text(type_: str, data: st.DataObject) -> None:
     for value in true_values(type_, [data.draw(TYPES[type_][1])]):
         value = float32(value) if type_ == "float32" else value
-        assert parse(render(value, type_), type_) == value
+        assert parse_value(render_value(value, type_), type_) == value
 
 
 @pytest.mark.parametrize("type_", TYPES)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_the_widest_bounds_hold_every_value(type_: str, data: st.DataObject) -> None:
-    low, high = (parse(text or "", type_) for text in widest(type_))
+    low, high = (parse_value(text or "", type_) for text in widest_bounds(type_))
     for value in true_values(type_, [data.draw(TYPES[type_][1])]):
         assert low <= value <= high  # type: ignore[operator]
 
@@ -152,21 +166,23 @@ def test_the_calendar_is_pythons(date: datetime.date) -> None:
 
 
 def test_a_float_has_the_text_of_its_four_bytes() -> None:
-    assert render(float32(0.1), "float32") == "0.1"
-    assert render(123456789.0, "float64") == "123456789.0"
-    assert render(float32(123456789.0), "float32") == "123456790.0"
-    assert render(1e20, "float64") == "1e+20"
+    assert render_value(float32(0.1), "float32") == "0.1"
+    assert render_value(123456789.0, "float64") == "123456789.0"
+    assert render_value(float32(123456789.0), "float32") == "123456790.0"
+    assert render_value(1e20, "float64") == "1e+20"
 
 
 def test_moments_have_the_references_text() -> None:
-    assert render(-1, "timestamp_ns") == "1969-12-31 23:59:59.999999999"
-    assert render(500_000_000, "timestamptz") == "1970-01-01 00:00:00.5+00"
-    assert render(-735160, "date") == "0044-03-15 (BC)"
-    assert render(-735160 * DAY, "timestamp") == "0044-03-15 (BC) 00:00:00"
-    assert render(math.inf, "timestamp") == "infinity"
-    assert parse("0044-03-15 (BC) 10:00:00", "timestamp") == -735160 * DAY + DAY // 24 * 10
-    assert parse("2024-01-15 12:30:00.5-05:30", "timestamptz") == parse("2024-01-15 18:00:00.5+00", "timestamptz")
-    assert parse("no date", "date") is None
+    assert render_value(-1, "timestamp_ns") == "1969-12-31 23:59:59.999999999"
+    assert render_value(500_000_000, "timestamptz") == "1970-01-01 00:00:00.5+00"
+    assert render_value(-735160, "date") == "0044-03-15 (BC)"
+    assert render_value(-735160 * NANOSECONDS_PER_DAY, "timestamp") == "0044-03-15 (BC) 00:00:00"
+    assert render_value(math.inf, "timestamp") == "infinity"
+    ten_hours = NANOSECONDS_PER_DAY // 24 * 10
+    assert parse_value("0044-03-15 (BC) 10:00:00", "timestamp") == -735160 * NANOSECONDS_PER_DAY + ten_hours
+    instant = parse_value("2024-01-15 18:00:00.5+00", "timestamptz")
+    assert parse_value("2024-01-15 12:30:00.5-05:30", "timestamptz") == instant
+    assert parse_value("no date", "date") is None
 
 
 def test_nested_fields_are_found_by_name_and_place() -> None:
@@ -218,7 +234,7 @@ def test_a_text_with_a_nul_is_no_bound() -> None:
     assert (stats.min_value, stats.max_value, stats.exact) == (None, "b", False)
 
 
-def test_int96_has_counts_alone() -> None:
+def test_int96_has_counts_only() -> None:
     table = pa.table({"c": pa.array([EPOCH, None], pa.timestamp("us"))})
     stats = file_stats(footer(table, use_deprecated_int96_timestamps=True), [Column(1, "c", "timestamp")])[1]
     assert (stats.min_value, stats.max_value, stats.exact) == (None, None, False)
@@ -231,7 +247,7 @@ def test_a_finer_unit_than_the_columns_is_rounded_outwards() -> None:
     assert not stats.exact
 
 
-# -- the table's statistics
+# -- statistics of a table
 
 
 def stats(low: str | None, high: str | None, values: int | None = 1, exact: bool = True, **more: Any) -> ColumnStats:
@@ -239,44 +255,44 @@ def stats(low: str | None, high: str | None, values: int | None = 1, exact: bool
 
 
 def test_the_table_takes_the_first_files_bounds_and_widens_them_by_value() -> None:
-    table = widen(None, stats("9", "9"), "int32")
-    table = widen(table, stats("10", "10"), "int32")
+    table = widen_table_stats(None, stats("9", "9"), "int32")
+    table = widen_table_stats(table, stats("10", "10"), "int32")
     assert table == TableColumnStats(False, None, "9", "10")
     assert table.exact
 
 
 def test_unknown_bounds_become_the_widest_and_are_not_exact() -> None:
-    table = widen(None, stats(None, None, exact=False), "int8")
+    table = widen_table_stats(None, stats(None, None, exact=False), "int8")
     assert (table.min_value, table.max_value, table.exact) == ("-128", "127", False)
 
 
 def test_no_values_leave_the_bounds_open() -> None:
-    table = widen(None, stats(None, None, values=0), "varchar")
+    table = widen_table_stats(None, stats(None, None, values=0), "varchar")
     assert (table.min_value, table.max_value, table.exact) == (None, None, True)
 
 
-def test_loose_bounds_inside_the_tables_do_no_harm() -> None:
+def test_inexact_bounds_within_those_of_the_table_keep_it_exact() -> None:
     table = TableColumnStats(False, None, "a", "z")
-    assert widen(table, stats("b", "y", exact=False), "varchar").exact
-    assert not widen(table, stats("b", "zz", exact=False), "varchar").exact
+    assert widen_table_stats(table, stats("b", "y", exact=False), "varchar").exact
+    assert not widen_table_stats(table, stats("b", "zz", exact=False), "varchar").exact
 
 
 def test_a_bound_that_the_reference_left_open_stays_open() -> None:
-    table = widen(TableColumnStats(False, None, None, "m"), stats("b", "c"), "varchar")
+    table = widen_table_stats(TableColumnStats(False, None, None, "m"), stats("b", "c"), "varchar")
     assert (table.min_value, table.max_value, table.exact) == ("", "m", False)
 
 
-def test_a_nan_is_remembered_and_unknown_is_not_no() -> None:
+def test_contains_nan_is_kept_and_unknown_is_not_false() -> None:
     one = stats("1.0", "1.0", contains_nan=False)
-    table = widen(None, one, "float64")
+    table = widen_table_stats(None, one, "float64")
     assert table.contains_nan is False
-    assert widen(table, replace(one, contains_nan=None), "float64").contains_nan is None
-    assert widen(table, replace(one, contains_nan=True), "float64").contains_nan is True
+    assert widen_table_stats(table, replace(one, contains_nan=None), "float64").contains_nan is None
+    assert widen_table_stats(table, replace(one, contains_nan=True), "float64").contains_nan is True
 
 
 @pytest.mark.parametrize("type_", ["interval", "timetz", "int128", "uint128", "variant", "geometry", "list"])
 def test_types_without_bounds_get_none(type_: str) -> None:
-    table = widen(None, stats(None, None, exact=False), type_)
+    table = widen_table_stats(None, stats(None, None, exact=False), type_)
     assert (table.min_value, table.max_value, table.exact) == (None, None, True)
 
 
@@ -348,7 +364,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def written(lake: Any, type_: str, *values: str) -> tuple[dict[int, ColumnStats], dict[int, tuple[Any, ...]]]:
-    """Our statistics of a file that the reference wrote, and its own."""
+    """Returns our statistics of a file that the reference wrote, and those of the reference."""
     lake.execute(f"CREATE OR REPLACE TABLE t (x {type_})")
     lake.execute("INSERT INTO t VALUES " + ", ".join(f"({value})" for value in values))
     path = lake.execute("SELECT data_file FROM ducklake_list_files('lake', 't')").fetchone()[0]
@@ -404,6 +420,6 @@ def test_the_reference_reads_the_widest_bounds(lake: Any, type_: str) -> None:
         "float": "float32",
         "double": "float64",
     }
-    for text in widest(names.get(type_, type_)):
-        if text is not None and type_ not in ("blob", "json"):  # those it compares as the text they are
+    for text in widest_bounds(names.get(type_, type_)):
+        if text is not None and type_ not in ("blob", "json"):  # the reference compares these as text
             assert lake.execute(f"SELECT CAST(? AS {type_}) IS NOT NULL", [text]).fetchone()[0]

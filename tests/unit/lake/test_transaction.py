@@ -1,9 +1,8 @@
-"""Staged changes: seen by their transaction, committed as one snapshot or not at all."""
+"""Transactions: staged changes are visible to their transaction and become one snapshot or none."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -22,15 +21,9 @@ from dbt.adapters.ducklake.lake.files import table_files
 from dbt.adapters.ducklake.lake.partitions import Identity
 from dbt.adapters.ducklake.lake.sorting import SortKey
 
-from ...conftest import LakeAddress
 from ...lakes import Lake, column, columns
 from ...workers import paper_file
-from .catalogs import ODD_NAMES
-
-NewLake = Callable[[str], LakeAddress]
-
-every_catalog = pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb", "mysql"])
-every_reference_catalog = pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb"])
+from .catalogs import ODD_NAMES, NewLake, every_catalog, every_reference_catalog
 
 
 @pytest.fixture
@@ -57,8 +50,10 @@ def test_many_changes_are_one_snapshot_that_the_reference_reads(kind: str, new_l
                 x, (), column("day", "date", initial_default="2024-01-01"), tx.column_ids(x)
             ),
         )
-        table = tx.alter_table(table, lambda x: evolution.set_sort(x, (SortKey("id"),), tx.new_id()))
-        table = tx.alter_table(table, lambda x: evolution.set_partition(x, [("day", Identity())], tx.new_id()))
+        table = tx.alter_table(table, lambda x: evolution.set_sort(x, (SortKey("id"),), tx.new_provisional_id()))
+        table = tx.alter_table(
+            table, lambda x: evolution.set_partition(x, [("day", Identity())], tx.new_provisional_id())
+        )
         tx.create_view(schema, "v", "SELECT * FROM lake.s.t", "duckdb")
         tx.set_option("target_file_size", "1MB", table=table)
         tx.create_table(tx.state.schema("main"), "u", columns(a="int32"))
@@ -100,7 +95,7 @@ def test_a_dropped_transaction_leaves_nothing(lake: Lake) -> None:
     tx = lake.begin()
     tx.create_table(tx.state.schema("main"), "u", columns(a="int32"))
     assert lake.latest == 1
-    assert lake.state.find("main", "u") is None
+    assert lake.state.find_relation("main", "u") is None
 
 
 # -- what a transaction sees
@@ -110,32 +105,32 @@ def test_a_transaction_sees_its_own_changes_and_nobody_elses(lake: Lake) -> None
     tx = lake.begin()
     tx.create_table(tx.state.schema("main"), "mine", columns(a="int32"))
     lake.create("theirs")
-    assert tx.state.find("main", "mine")
-    assert tx.state.find("main", "theirs") is None
+    assert tx.state.find_relation("main", "mine")
+    assert tx.state.find_relation("main", "theirs") is None
     with pytest.raises(AlreadyExistsError, match="main.mine already exists; it is a table"):
         tx.create_view(tx.state.schema("main"), "MINE", "select 1", "duckdb")
     tx.commit()
-    assert lake.state.find("main", "mine")
-    assert lake.state.find("main", "theirs")
+    assert lake.state.find_relation("main", "mine")
+    assert lake.state.find_relation("main", "theirs")
 
 
-def test_a_nested_transaction_folds_or_vanishes(lake: Lake) -> None:
+def test_a_nested_transaction_folds_into_its_parent_or_is_dropped(lake: Lake) -> None:
     tx = lake.begin()
     inner = tx.nested()
     table = inner.create_table(inner.state.schema("main"), "kept", columns(a="int32"))
     innermost = inner.nested()
     innermost.append(innermost.state.table("main", "kept"), [paper_file("1.parquet", 1)])
     innermost.commit_info = CommitInfo("Ada", "from within")
-    innermost.fold()
+    innermost.merge_into_parent()
     vanished = inner.nested()
     vanished.drop(table)
     vanished.create_table(vanished.state.schema("main"), "never", columns(a="int32"))
-    assert tx.state.find("main", "kept") is None
-    inner.fold()
-    with pytest.raises(LakeError, match="folded into its parent, not committed"):
+    assert tx.state.find_relation("main", "kept") is None
+    inner.merge_into_parent()
+    with pytest.raises(LakeError, match="merged into its parent, not committed"):
         inner.commit()
     with pytest.raises(LakeError, match="the outermost one is committed"):
-        tx.fold()
+        tx.merge_into_parent()
     tx.commit()
     assert sorted(x.name for x in lake.state.tables.values()) == ["kept", "t"]
     assert [f["path"] for f in lake.rows(t.data_file)] == ["1.parquet"]
@@ -146,7 +141,7 @@ def test_a_nested_transaction_folds_or_vanishes(lake: Lake) -> None:
 
 
 @every_reference_catalog
-def test_any_name_is_taken_and_read_by_the_reference(kind: str, new_lake: NewLake) -> None:
+def test_any_name_can_be_created_and_is_read_by_the_reference(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     for name in ODD_NAMES:
         with lake.transaction() as tx:
@@ -217,7 +212,7 @@ def test_a_table_that_moves_to_another_schema_keeps_its_files(lake: Lake) -> Non
     assert lake.seen_by_duckdb("FROM s.moved ORDER BY id") == [(1, "a"), (2, "b")]
 
 
-def test_a_schema_is_dropped_with_what_is_in_it_and_may_come_back(lake: Lake) -> None:
+def test_a_schema_is_dropped_with_its_relations_and_may_be_created_again(lake: Lake) -> None:
     with lake.transaction() as tx:
         tx.create_table(tx.create_schema("s"), "u", columns(a="int32"))
         tx.create_view(tx.state.schema("s"), "v", "SELECT 1 AS one", "duckdb")
@@ -227,23 +222,23 @@ def test_a_schema_is_dropped_with_what_is_in_it_and_may_come_back(lake: Lake) ->
         tx.drop_schema("S", cascade=True)
         tx.create_table(tx.create_schema("s"), "u", columns(b="int32"))
     assert [c.name for c in lake.table("u", "s").columns] == ["b"]
-    assert lake.state.find("s", "v") is None
+    assert lake.state.find_relation("s", "v") is None
     assert lake.seen_by_duckdb("FROM s.u") == []
 
 
-def test_a_relation_is_dropped_whatever_became_of_it_meanwhile(lake: Lake) -> None:
+def test_a_relation_is_dropped_after_it_changed_in_the_transaction(lake: Lake) -> None:
     with lake.transaction() as tx:
         table = tx.state.table("main", "t")
         tx.set_tags(table, (("comment", "newer than the value in hand"),))
         tx.drop(table)
-    assert lake.state.find("main", "t") is None
+    assert lake.state.find_relation("main", "t") is None
 
 
 # -- comments, tags, options
 
 
 @every_catalog
-def test_comments_come_and_go(kind: str, new_lake: NewLake) -> None:
+def test_comments_and_tags_are_set_and_removed(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     lake.create()
     with lake.transaction() as tx:
@@ -264,7 +259,7 @@ def test_comments_come_and_go(kind: str, new_lake: NewLake) -> None:
 
 
 @every_catalog
-def test_an_option_staged_with_its_table_is_the_tables(kind: str, new_lake: NewLake) -> None:
+def test_an_option_staged_with_its_table_belongs_to_the_table(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     with lake.transaction() as tx:
         table = tx.create_table(tx.state.schema("main"), "t", columns(a="int32"))
@@ -290,7 +285,7 @@ def test_an_option_alone_is_no_snapshot(kind: str, new_lake: NewLake) -> None:
         lake.begin().set_option("target_file_size", None)
 
 
-def test_a_lake_may_ask_for_commit_messages(lake: Lake) -> None:
+def test_a_lake_may_require_commit_messages(lake: Lake) -> None:
     with lake.transaction() as tx:
         tx.set_option("require_commit_message", True)
     with pytest.raises(LakeError, match="asks for a commit message"):
@@ -343,7 +338,7 @@ def test_truncate_ends_files_and_inlined_rows(kind: str, new_lake: NewLake) -> N
 
 
 @every_reference_catalog
-def test_a_truncate_spares_what_came_meanwhile(kind: str, new_lake: NewLake) -> None:
+def test_a_truncate_keeps_rows_that_were_inserted_meanwhile(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     lake.create()
     lake.append({"id": [1], "name": ["before"]})
@@ -369,7 +364,7 @@ def test_chosen_files_end_and_the_others_stay(kind: str, new_lake: NewLake) -> N
     assert [f["path"] for f in lake.rows(t.data_file, t.data_file.c.end_snapshot.is_(None))] == ["2.parquet"]
 
 
-def test_rows_of_a_column_that_is_dropped_in_the_same_transaction_are_no_trouble(lake: Lake) -> None:
+def test_a_column_may_be_dropped_in_the_transaction_that_wrote_it(lake: Lake) -> None:
     with lake.transaction() as tx:
         table = tx.state.table("main", "t")
         tx.append(table, [lake.file(tx, table, {"id": [1], "name": ["a"]})])

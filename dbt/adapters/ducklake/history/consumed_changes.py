@@ -1,4 +1,8 @@
-"""What a model has consumed of what it reads by its changes, as the snapshots of its table say."""
+"""Incremental reads of the change feed: the range of changes that a model has not consumed yet.
+
+A node's commit records in its extra info up to which snapshot it consumed the changes of an input. The next run reads
+this from the snapshots of the node's table, so progress and rows are always of the same commit.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +14,22 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..lake import tables as t
-from ..lake.conflicts import parse_changes
+from ..lake.change_feed import count_expired_snapshots
 from ..lake.errors import ExpiredError, NotFoundError
-from ..lake.feed import missing_snapshots
 from ..lake.snapshot import Table, View
-from ..spark.change.rollback import EXTRA_INFO as ROLLBACK
+from ..lake.snapshot_changes import parse_changes
+from ..spark.change.rollback import EXTRA_INFO_KEY as ROLLBACK_KEY
+from ..spark.read.context import ChangeRange
 from ..spark.read.lakes import Lake
 from ..spark.session import LakeSession
-from .lineage import said_by
+from .node_commit import parse_extra_info
 
-_PAGE = 50
+_PAGE_SIZE = 50
 
 
 @dataclass(frozen=True)
-class Consumer:
-    """A node's table, which is made of the changes of another one."""
+class ChangeConsumer:
+    """A dbt node that builds its table from the changes of a source table."""
 
     node_id: str
     lake: str | None
@@ -33,18 +38,19 @@ class Consumer:
     source: Table | View | None
     source_name: str
 
-    def bounds(self, session: LakeSession, from_start: bool, full_if_expired: bool) -> tuple[int | None, int]:
-        """After which snapshot the changes begin, None for all rows, and up to which they are read."""
+    def pending_range(self, session: LakeSession, full: bool, full_if_expired: bool) -> ChangeRange:
+        """The changes that are not consumed yet, or all rows if `full`."""
         if not isinstance(self.source, Table):
-            what = "there is no such table" if self.source is None else "it is a view, whose changes no snapshot tells"
-            raise NotFoundError(f"ducklake_new_changes can not tell the changes of {self.source_name}: {what}")
-        until = session.base(self.source_lake).id
-        if from_start or not isinstance(self.table, Table):
-            return None, until
+            is_missing = self.source is None
+            reason = "there is no such table" if is_missing else "it is a view, whose changes no snapshot tells"
+            raise NotFoundError(f"ducklake_new_changes can not tell the changes of {self.source_name}: {reason}")
+        until = session.base_snapshot(self.source_lake).id
+        if full or not isinstance(self.table, Table):
+            return ChangeRange(None, until)
         try:
-            since = self._consumed(session.lake(self.lake), self.table, self.source)
+            since = self._consumed_until(session.lake(self.lake), self.table, self.source)
             with session.lake(self.source_lake).catalog.read() as connection:
-                if missing_snapshots(connection, since, until):
+                if count_expired_snapshots(connection, since, until):
                     raise ExpiredError(
                         f"what changed in {self.source_name} since snapshot {since}, up to which this model consumed"
                         " it, can not be told: snapshots were expired since then. Run the model with --full-refresh,"
@@ -53,21 +59,21 @@ class Consumer:
         except ExpiredError:
             if not full_if_expired:
                 raise
-            return None, until
-        return since, until
+            return ChangeRange(None, until)
+        return ChangeRange(since, until)
 
-    def _consumed(self, lake: Lake, table: Table, source: Table) -> int:
-        """Up to which snapshot the last version of the node's table consumed the source."""
-        for said, built in self._commits(lake, table):
-            given = [
-                read
-                for read in said.get("inputs") or ()
-                if read.get("table_id") == source.id and self._is_source(read["relation"])
+    def _consumed_until(self, lake: Lake, table: Table, source: Table) -> int:
+        """The snapshot up to which the current version of the node's table has consumed the source."""
+        for extra_info, rebuilt in self._node_commits(lake, table):
+            inputs = [
+                entry
+                for entry in extra_info.get("inputs") or ()
+                if entry.get("table_id") == source.id and self._is_in_source_lake(entry["relation"])
             ]
-            for changes in (read["changes"] for read in given if "changes" in read):
+            for changes in (entry["changes"] for entry in inputs if "changes" in entry):
                 return int(changes["until"])
-            if given and built:  # of all rows that there were
-                return min(int(read["snapshot"]) for read in given)
+            if inputs and rebuilt:  # a rebuild reads all rows of the source
+                return min(int(entry["snapshot"]) for entry in inputs)
             raise ExpiredError(
                 f"the last snapshot of this model does not say up to where it consumed {self.source_name}, for it did"
                 " not read it by ducklake_new_changes then: run the model with --full-refresh once"
@@ -77,43 +83,40 @@ class Consumer:
             " expired, or were not this node's. Run the model with --full-refresh"
         )
 
-    def _is_source(self, name: str) -> bool:
+    def _is_in_source_lake(self, name: str) -> bool:
         return name.partition(".")[0].lower() == (self.source_lake or "").lower()
 
-    def _commits(self, lake: Lake, table: Table) -> Iterator[tuple[Mapping[str, Any], bool]]:
-        """What the node's snapshots of its table say, the newest first, and whether they built it anew.
+    def _node_commits(self, lake: Lake, table: Table) -> Iterator[tuple[Mapping[str, Any], bool]]:
+        """The extra info of the node's commits to its table, newest first, and whether each rebuilt the table.
 
-        Those that the table was taken back from do not count.
+        Leaves out the commits that a rollback of the table has undone.
         """
-        changes, top = t.snapshot_changes, None
-        wanted = sa.or_(
+        changes, before = t.snapshot_changes, None
+        candidates = sa.or_(
             changes.c.commit_extra_info.contains(json.dumps(self.node_id), autoescape=True),
-            changes.c.commit_extra_info.contains(json.dumps(ROLLBACK), autoescape=True),
+            changes.c.commit_extra_info.contains(json.dumps(ROLLBACK_KEY), autoescape=True),
         )
         with lake.catalog.read() as connection:
-            begun = connection.scalar(
+            created_at = connection.scalar(
                 sa.select(sa.func.min(t.table.c.begin_snapshot)).where(t.table.c.table_id == table.id)
             )
             while True:
-                below = sa.true() if top is None else changes.c.snapshot_id < top
-                query = sa.select(changes).where(wanted, below).order_by(changes.c.snapshot_id.desc()).limit(_PAGE)
-                rows = connection.execute(query).all()
+                older = sa.true() if before is None else changes.c.snapshot_id < before
+                query = sa.select(changes).where(candidates, older).order_by(changes.c.snapshot_id.desc())
+                rows = connection.execute(query.limit(_PAGE_SIZE)).all()
                 for row in rows:
-                    if top is not None and row.snapshot_id >= top:
+                    if before is not None and row.snapshot_id >= before:
                         continue
-                    top = row.snapshot_id
-                    said = said_by(row.commit_extra_info)
-                    if isinstance(back := said.get(ROLLBACK), dict):
-                        top = min([top, *(v + 1 for i, v in _taken_back(back) if i == table.id)])
-                    elif said.get("node_id") == self.node_id:
-                        touched = {i for _, i in parse_changes(row.changes_made or "").tables}
-                        if table.id in touched or row.snapshot_id == begun:
-                            yield said, row.snapshot_id == begun or bool(said.get("full_refresh"))
-                if len(rows) < _PAGE:
+                    before = row.snapshot_id
+                    extra_info = parse_extra_info(row.commit_extra_info)
+                    if isinstance(rollback := extra_info.get(ROLLBACK_KEY), dict):
+                        if table.id in map(int, rollback.get("tables") or ()):
+                            # The commits after the restored version are undone.
+                            before = min(before, int(rollback["version"]) + 1)
+                    elif extra_info.get("node_id") == self.node_id:
+                        changed_ids = {i for _, i in parse_changes(row.changes_made or "").relation_changes}
+                        if table.id in changed_ids or row.snapshot_id == created_at:
+                            rebuilt = row.snapshot_id == created_at or bool(extra_info.get("full_refresh"))
+                            yield extra_info, rebuilt
+                if len(rows) < _PAGE_SIZE:
                     return
-
-
-def _taken_back(said: dict[str, Any]) -> Iterator[tuple[int, int]]:
-    """The tables that a rollback took back, each with the snapshot that it is as of again."""
-    for table_id in said.get("tables") or ():
-        yield int(table_id), int(said["version"])

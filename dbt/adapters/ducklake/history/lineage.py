@@ -1,34 +1,31 @@
-"""Which version of what was built from which: the lineage of a lake's snapshots, from the catalog database alone."""
+"""Snapshot lineage: which version of a relation was built from which versions of others, read from the catalog."""
 
 from __future__ import annotations
 
 import datetime
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from ..lake import tables as t
-from ..lake.conflicts import parse_changes
+from ..lake.snapshot_changes import parse_changes
 from ..spark.read.lakes import Lake
-from ..spark.sql.tokens import quote_name
+from .node_commit import parse_extra_info
 
-FORMAT = 1
-MOST = 10_000
-"""So many snapshots of each lake are told of, the newest."""
-_OF_ROWS = frozenset(("inserted", "deleted", "altered"))
-"""The changes that make a new version; what is done to files alone makes none."""
-_MARK = "/*LINEAGE*/null"
+MAX_SNAPSHOTS = 10_000
+"""How many snapshots of each lake the lineage covers: the newest ones."""
+
+_VERSION_CHANGES = frozenset(("inserted", "deleted", "altered"))
+"""The kinds of changes that make a new version of a table. Compaction, which only rewrites files, makes none."""
 
 
 @dataclass(frozen=True)
-class Read:
-    """A relation that a version was built from, as it was at a snapshot."""
+class InputVersion:
+    """A relation that a version was built from, as of the snapshot that was read."""
 
     relation: str
     snapshot: int
@@ -36,7 +33,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Version:
-    """A snapshot, with the relations that are other ones since then."""
+    """A snapshot, as the new version of each relation that it changed."""
 
     id: int
     lake: str
@@ -44,270 +41,137 @@ class Version:
     author: str | None
     message: str | None
     changed: tuple[str, ...]
-    inputs: tuple[Read, ...]
-    """What it was built from, besides the version before."""
-    said: Mapping[str, Any]
-    """What the snapshot says of itself, as far as it is in our words."""
-
-    def as_json(self) -> dict[str, Any]:
-        rows = self.said.get("rows")
-        return {
-            "id": self.id,
-            "lake": self.lake,
-            "time": self.time.isoformat(),
-            "author": self.author,
-            "message": self.message,
-            "node_id": self.said.get("node_id"),
-            "invocation_id": self.said.get("invocation_id"),
-            "rows": rows if isinstance(rows, Mapping) else None,
-            "changed": list(self.changed),
-            "inputs": [{"relation": read.relation, "snapshot": read.snapshot} for read in self.inputs],
-        }
+    inputs: tuple[InputVersion, ...]
+    """The inputs, without the changed relations themselves: an incremental model also reads its previous version."""
+    extra_info: Mapping[str, Any]
+    """The extra info of a dbt node's commit."""
 
 
 @dataclass(frozen=True)
-class Stale:
-    """A relation whose current version was built from an older version of an input than there is."""
+class StaleInput:
+    """An input of a relation's current version that has a newer version by now."""
 
     relation: str
     version: int
     input: str
-    read: int
-    now: int
+    read_version: int
+    newest_version: int
 
 
 @dataclass(frozen=True)
 class Lineage:
     versions: Sequence[Version]
-    """In their order, one lake after the other."""
-    there: Mapping[str, str]
-    """The relations that there are, and what each is: table or view."""
-    snapshots: Mapping[str, int]
-    """The newest snapshot of each lake."""
+    """Lake by lake, the oldest first."""
+    relation_types: Mapping[str, str]
+    """The relations that exist now: table or view, by name."""
+    newest_snapshots: Mapping[str, int]
+    """By lake."""
 
     @cached_property
-    def of_relation(self) -> Mapping[str, Sequence[Version]]:
-        """The versions of each relation, the newest last."""
+    def versions_by_relation(self) -> Mapping[str, Sequence[Version]]:
+        """The versions of each relation, the oldest first."""
         found: dict[str, list[Version]] = defaultdict(list)
         for version in self.versions:
             for name in version.changed:
                 found[name].append(version)
         return found
 
-    def newer(self, read: Read) -> int | None:
-        """The newest version of an input, where it is newer than the one that was read."""
-        versions = self.of_relation.get(read.relation, ())
-        return versions[-1].id if versions and versions[-1].id > read.snapshot else None
+    def newer_version(self, input_version: InputVersion) -> int | None:
+        """The newest version of an input, if it is newer than the one that was read."""
+        versions = self.versions_by_relation.get(input_version.relation, ())
+        return versions[-1].id if versions and versions[-1].id > input_version.snapshot else None
 
-    def stale(self) -> Iterator[Stale]:
-        for name in sorted(self.there):
-            # A view is read when it is asked, so it is never behind.
-            versions = self.of_relation.get(name, ()) if self.there[name] == "table" else ()
+    def stale_inputs(self) -> Iterator[StaleInput]:
+        for name in sorted(self.relation_types):
+            # A view computes its rows when it is queried, so it is never stale.
+            versions = self.versions_by_relation.get(name, ()) if self.relation_types[name] == "table" else ()
             for read in versions[-1].inputs if versions else ():
-                now = self.newer(read)
-                if now is not None:
-                    yield Stale(name, versions[-1].id, read.relation, read.snapshot, now)
+                newest = self.newer_version(read)
+                if newest is not None:
+                    yield StaleInput(name, versions[-1].id, read.relation, read.snapshot, newest)
 
 
-def lineage_of(lakes: Iterable[Lake]) -> Lineage:
-    """The lineage of some lakes, with a few queries for each."""
-    catalogs = {lake.name.lower(): _Snapshots.of(lake) for lake in lakes}
-    names = {name: found.names for name, found in catalogs.items()}
+def read_lineage(lakes: Iterable[Lake]) -> Lineage:
+    """The lineage of all lakes of a session, with a few queries for each."""
+    snapshots = {lake.name.lower(): _LakeSnapshots.read(lake) for lake in lakes}
+    names_by_lake = {lake: found.last_names for lake, found in snapshots.items()}
     return Lineage(
-        [_version(row, found, names) for found in catalogs.values() for row in found.rows],
-        {name: kind for found in catalogs.values() for name, kind in found.there.items()},
-        {found.lake: found.newest for found in catalogs.values()},
+        [_version(row, found, names_by_lake) for found in snapshots.values() for row in found.rows],
+        {name: kind for found in snapshots.values() for name, kind in found.relation_types.items()},
+        {found.lake: found.newest for found in snapshots.values()},
     )
 
 
 @dataclass(frozen=True)
-class _Snapshots:
-    """What the catalog of one lake tells."""
+class _LakeSnapshots:
+    """The snapshots and relations of one lake, as its catalog has them."""
 
     lake: str
     newest: int
     rows: Sequence[Any]
-    names: Mapping[int, str]
-    """What each table and view is called now, or was called last."""
-    begun: Mapping[int, Sequence[int]]
-    """The tables and views that each snapshot made."""
-    there: Mapping[str, str]
+    """The snapshots, the oldest first."""
+    last_names: Mapping[int, str]
+    """The name of each table and view by its id: the current one, or the last one before it was dropped."""
+    begun_ids: Mapping[int, Sequence[int]]
+    """The tables and views whose definition begins with a snapshot: created, replaced or renamed by it."""
+    relation_types: Mapping[str, str]
 
     @classmethod
-    def of(cls, lake: Lake) -> _Snapshots:
+    def read(cls, lake: Lake) -> _LakeSnapshots:
         with lake.catalog.read() as connection:
-            base = lake.catalog.latest(connection)
+            base = lake.catalog.latest_snapshot(connection)
             state = lake.snapshots.state(connection, base)
-            schemas = _last(connection, t.schema.c.schema_id, t.schema.c.schema_name)
+            schemas = _last_schema_names(connection)
             names: dict[int, str] = {}
             begun: dict[int, list[int]] = defaultdict(list)
-            for kind, key, name in (
+            for table, key, name in (
                 (t.table, t.table.c.table_id, t.table.c.table_name),
                 (t.view, t.view.c.view_id, t.view.c.view_name),
             ):
-                columns = (key.label("id"), kind.c.begin_snapshot, kind.c.schema_id, name.label("name"))
-                for row in connection.execute(sa.select(*columns).order_by(kind.c.begin_snapshot)):
+                columns = (key.label("id"), table.c.begin_snapshot, table.c.schema_id, name.label("name"))
+                for row in connection.execute(sa.select(*columns).order_by(table.c.begin_snapshot)):
                     begun[row.begin_snapshot].append(row.id)
                     names[row.id] = f"{lake.name}.{schemas.get(row.schema_id, '?')}.{row.name}"
             rows = connection.execute(
                 sa.select(t.snapshot.c.snapshot_id, t.snapshot.c.snapshot_time, t.snapshot_changes)
                 .outerjoin(t.snapshot_changes, t.snapshot_changes.c.snapshot_id == t.snapshot.c.snapshot_id)
                 .order_by(t.snapshot.c.snapshot_id.desc())
-                .limit(MOST)
+                .limit(MAX_SNAPSHOTS)
             ).all()
-        tables = {f"{lake.name}.{state.qualified(found)}": "table" for found in state.tables.values()}
-        views = {f"{lake.name}.{state.qualified(found)}": "view" for found in state.views.values()}
+        tables = {f"{lake.name}.{state.qualified_name(found)}": "table" for found in state.tables.values()}
+        views = {f"{lake.name}.{state.qualified_name(found)}": "view" for found in state.views.values()}
         return cls(lake.name, base.id, rows[::-1], names, begun, {**tables, **views})
 
 
-def _last(connection: sa.Connection, key: sa.Column[Any], name: sa.Column[Any]) -> dict[int, str]:
-    """The last name of each thing in a versioned table."""
-    query = sa.select(key, name).order_by(key.table.c.begin_snapshot)
-    return {row[0]: row[1] for row in connection.execute(query)}
+def _last_schema_names(connection: sa.Connection) -> dict[int, str]:
+    query = sa.select(t.schema.c.schema_id, t.schema.c.schema_name).order_by(t.schema.c.begin_snapshot)
+    return {row.schema_id: row.schema_name for row in connection.execute(query)}
 
 
-def _version(row: Any, found: _Snapshots, names: Mapping[str, Mapping[int, str]]) -> Version:
+def _version(row: Any, snapshots: _LakeSnapshots, names_by_lake: Mapping[str, Mapping[int, str]]) -> Version:
     changes = parse_changes(row.changes_made or "")
-    ids = {i for kind, i in changes.tables if kind in _OF_ROWS} | set(found.begun.get(row.snapshot_id, ()))
-    said = said_by(row.commit_extra_info)
-    changed = {found.names[i] for i in ids if i in found.names}
+    changed_ids = {i for kind, i in changes.relation_changes if kind in _VERSION_CHANGES}
+    changed_ids.update(snapshots.begun_ids.get(row.snapshot_id, ()))
+    changed = {snapshots.last_names[i] for i in changed_ids if i in snapshots.last_names}
+    extra_info = parse_extra_info(row.commit_extra_info)
+    inputs = _input_versions(extra_info.get("inputs"), names_by_lake)
     return Version(
         row.snapshot_id,
-        found.lake,
+        snapshots.lake,
         row.snapshot_time,
         row.author,
         row.commit_message,
         tuple(sorted(changed)),
-        tuple(read for read in _reads(said.get("inputs"), names) if read.relation not in changed),
-        said,
+        tuple(i for i in inputs if i.relation not in changed),
+        extra_info,
     )
 
 
-def said_by(text: str | None) -> Mapping[str, Any]:
-    """The extra information of a commit; nothing of one by somebody who writes it otherwise."""
-    try:
-        found = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, Mapping) else {}
-
-
-def _reads(inputs: Any, names: Mapping[str, Mapping[int, str]]) -> Iterator[Read]:
-    """The inputs that a commit names; one that was renamed since by its name of now."""
-    for given in inputs if isinstance(inputs, list) else ():
-        if not isinstance(given, Mapping) or not isinstance(given.get("snapshot"), int):
+def _input_versions(inputs: Any, names_by_lake: Mapping[str, Mapping[int, str]]) -> Iterator[InputVersion]:
+    """The inputs in a commit's extra info. A relation that was renamed since has its current name."""
+    for entry in inputs if isinstance(inputs, list) else ():
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("snapshot"), int):
             continue
-        relation = str(given.get("relation"))
-        lake = relation.partition(".")[0].lower()
-        yield Read(names.get(lake, {}).get(given.get("table_id", -1), relation), given["snapshot"])
-
-
-# -- with what dbt knows
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node of the project that is a relation."""
-
-    id: str
-    kind: str
-    relation: str
-    macro: str
-
-    @classmethod
-    def of(cls, config: Any) -> Node:
-        relation = f"{config.database}.{config.schema}.{config.identifier}"
-        kind = str(getattr(config.resource_type, "value", config.resource_type))
-        if kind == "source":
-            macro = f"source({config.source_name!r}, {config.name!r})"
-        else:
-            version = getattr(config, "version", None)
-            macro = f"ref({config.name!r}, v={version!r})" if version is not None else f"ref({config.name!r})"
-        return cls(config.unique_id, kind, relation, macro)
-
-
-def as_json(
-    lineage: Lineage, nodes: Iterable[Node], rows: Mapping[str, int], project: str, target: str
-) -> dict[str, Any]:
-    """The content of snapshot_lineage.json."""
-    by_relation = {node.relation.lower(): node for node in nodes}
-    reads = (read.relation for version in lineage.versions for read in version.inputs)
-    named = dict.fromkeys([*lineage.of_relation, *reads])
-    shown = [name for name in lineage.there if name in named or name.lower() in by_relation]
-    gone = [name for name in named if name not in lineage.there]
-    relations = []
-    for name in [*sorted(shown), *sorted(gone)]:
-        node = by_relation.get(name.lower())
-        relations.append(
-            {
-                "name": name,
-                "type": lineage.there.get(name, "table"),
-                "node_id": node and node.id,
-                "resource_type": node and node.kind,
-                "sql_name": quote_name(tuple(name.split(".", 2))),
-                "macro": node and node.macro,
-                "rows": rows.get(name.lower()),
-                "gone": name not in lineage.there,
-            }
-        )
-    return {
-        "format": FORMAT,
-        "generated_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "project": project,
-        "target": target,
-        "lakes": [{"name": name, "snapshot": newest} for name, newest in lineage.snapshots.items()],
-        "relations": relations,
-        "snapshots": [version.as_json() for version in lineage.versions],
-    }
-
-
-def write(content: Mapping[str, Any], folder: Path) -> None:
-    """Writes the lineage as JSON and as a page that needs nothing else."""
-    text = json.dumps(content, ensure_ascii=False)
-    (folder / "snapshot_lineage.json").write_text(text, encoding="utf-8")
-    # Within a script no character of the data may begin a tag.
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    page = (Path(__file__).parent / "lineage.html").read_text(encoding="utf-8")
-    (folder / "snapshot_lineage.html").write_text(page.replace(_MARK, text), encoding="utf-8")
-
-
-# -- in a terminal
-
-
-def history(lineage: Lineage, relation: str, most: int = 20) -> str:
-    """The versions of a relation and what each was built from, as a table."""
-    name = next((n for n in (*lineage.there, *lineage.of_relation) if n.lower() == relation.lower()), None)
-    if name is None:
-        return f"There is no {relation} in the lineage of {', '.join(lineage.snapshots) or 'any lake'}."
-    versions = lineage.of_relation.get(name, ())
-    if not versions:
-        return f"{name} has no version among the newest {MOST} snapshots."
-    lines = []
-    for version in reversed(versions[-most:]):
-        state = "current" if version is versions[-1] else "superseded"
-        built = [f"{read.relation}@{read.snapshot}{_since(lineage, read)}" for read in version.inputs]
-        when = version.time.isoformat(" ", "seconds")
-        lines.append((str(version.id), when, version.author or "", version.message or "", state, ", ".join(built)))
-    left = f"\n... and {len(versions) - most} older ones" if len(versions) > most else ""
-    return f"{name}\n{_table(('snapshot', 'time', 'author', 'message', 'state', 'built from'), lines)}{left}"
-
-
-def _since(lineage: Lineage, read: Read) -> str:
-    newer = lineage.newer(read)
-    return f" (now {newer})" if newer is not None else ""
-
-
-def stale_table(lineage: Lineage) -> str:
-    """The relations whose inputs moved on, as a table."""
-    found = list(lineage.stale())
-    if not found:
-        return "Nothing is stale: everything was built from the newest version of what it reads."
-    lines = [(s.relation, str(s.version), s.input, str(s.read), str(s.now)) for s in found]
-    return _table(("relation", "built at", "input", "read at", "now at"), lines)
-
-
-def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(line[i]) for line in (head, *lines)) for i in range(len(head))]
-    rows = (head, ["-" * width for width in widths], *lines)
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+        name = str(entry.get("relation"))
+        lake = name.partition(".")[0].lower()
+        yield InputVersion(names_by_lake.get(lake, {}).get(entry.get("table_id", -1), name), entry["snapshot"])

@@ -1,4 +1,4 @@
-"""What macros may ask of a lake's past: tables as they were, what changed, the way back, lineage."""
+"""Adapter methods for macros about the past: time travel, change feed, table diff, rollback, lineage."""
 
 from __future__ import annotations
 
@@ -7,96 +7,129 @@ from pathlib import Path
 from typing import Any
 
 import agate
-from dbt.adapters.base import BaseRelation, available
-from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.base.meta import available
+from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt_common.exceptions import CompilationError
 
-from ..relation import DucklakeRelation, feed_bound, time_travel
+from ..base import LakeAdapter
+from ..relation import DucklakeRelation
+from ..spark.sql.quoting import quoted, string_literal
 from ..spark.sql.statements import parse_name
-from ..spark.sql.types import quoted, string_literal
-from . import consumed_changes as consumption
-from . import lineage
+from ..time_travel import change_feed_bound, time_travel_argument
+from .consumed_changes import ChangeConsumer
+from .lineage import Lineage, read_lineage
+from .lineage_report import DbtNode, lineage_json, stale_relations, version_history, write_lineage
 
-_SAMPLE = 20
-"""So many rows of a diff are shown in a terminal."""
+_DIFF_SAMPLE_ROWS = 20
+"""How many rows of a diff a terminal shows."""
 
 
-class History(metaclass=AdapterMeta):
-    """The part of the adapter that is about the past; the rest of it is in `impl.py`."""
+class HistoryMethods(LakeAdapter):
+    """The part of the adapter that is about the past. `DucklakeAdapter` adds the rest."""
 
-    # -- in models
-
-    @available
-    def at(self, relation: Any, version: Any = None, timestamp: Any = None) -> BaseRelation:
-        """A relation as it was at a version or a moment."""
-        return _relation(relation, "ducklake_at").at(version, timestamp)
+    # -- relations and table functions, for FROM in a model
 
     @available
-    def lake_function(self, name: str, database: str | None = None, *arguments: str) -> str:
-        """The call of a table function of a lake, the profile's own if none is named."""
+    def relation_at(self, relation: Any, version: Any = None, timestamp: Any = None) -> DucklakeRelation:
+        """A relation as of a version or a timestamp."""
+        return _require_relation(relation, "ducklake_at").at(version, timestamp)
+
+    @available
+    def table_function_call(self, name: str, database: str | None = None, *arguments: str) -> str:
+        """The call of a table function of a lake. Without a database it is the profile's own lake."""
         prefix = "" if database is None else f"{quoted(database)}."
         return f"{prefix}{name}({', '.join(arguments)})"
 
     @available
-    def list_files(self, relation: Any, version: Any = None, timestamp: Any = None) -> str:
-        name = _relation(relation, "ducklake_list_files").name_literal()
-        if version is None and timestamp is None:
-            return self.lake_function("ducklake_list_files", None, name)
-        what, _, value = time_travel(version, timestamp).partition(" as of ")
-        return self.lake_function("ducklake_list_files", None, name, f"{what} => {value}")
+    def list_files_call(self, relation: Any, version: Any = None, timestamp: Any = None) -> str:
+        name = _require_relation(relation, "ducklake_list_files").name_literal()
+        as_of = [] if version is None and timestamp is None else [time_travel_argument(version, timestamp)]
+        return self._call("ducklake_list_files", name, *as_of)
 
     @available
-    def changes(self, function: str, relation: Any, start: Any, end: Any) -> str:
-        """The call of a function of the change feed."""
-        bounds = [feed_bound(function, which, value) for which, value in (("start", start), ("end", end))]
-        return self.lake_function(function, None, _relation(relation, function).name_literal(), *bounds)
+    def change_feed_call(self, function: str, relation: Any, start: Any, end: Any) -> str:
+        """The call of one of the functions of the change feed."""
+        bounds = [change_feed_bound(function, name, bound) for name, bound in (("start", start), ("end", end))]
+        return self._call(function, _require_relation(relation, function).name_literal(), *bounds)
+
+    @available.parse(lambda *a, **k: "(select 1)")
+    def new_changes_call(self, relation: Any, this: BaseRelation, node_id: str, full: bool, if_expired: str) -> str:
+        """The call that reads the changes of a relation which the node's table has not consumed yet."""
+        function = "ducklake_new_changes"
+        source = _require_relation(relation, function)
+        target = _require_relation(this, function)
+        if if_expired not in ("error", "full"):
+            raise CompilationError(f"if_expired of ducklake_new_changes is 'error' or 'full', and it is {if_expired!r}")
+        self.begin_node_transaction()
+        with self.connections.exception_handler(function):
+            consumer = ChangeConsumer(
+                node_id=node_id,
+                lake=target.database,
+                table=self.find_table_or_view(target),
+                source_lake=source.database,
+                source=self.find_table_or_view(source),
+                source_name=source.render(),
+            )
+            pending = consumer.pending_range(self.session, full, if_expired == "full")
+        # The rendered SQL holds the range, which is true of this snapshot only: the node cannot be replayed on another.
+        self.handle.returned_rows = True
+        bounds = ["null" if pending.since is None else str(pending.since), str(pending.until)]
+        # By these two arguments the call conflicts with anybody else who writes the node's table.
+        guard = f"consumer => {target.name_literal()}", f"asked_at => {self.session.base_snapshot(target.database).id}"
+        return self._call(function, source.name_literal(), *bounds, *guard)
 
     @available
-    def diff(self, relation: Any, start: Any, end: Any, key: Any = None) -> str:
+    def diff_call(self, relation: Any, start: Any, end: Any, key: Any = None) -> str:
         """The call that gives the rows which differ between two versions of a relation."""
         function = "ducklake_diff"
-        bounds = [feed_bound(function, which, value) for which, value in (("from", start), ("to", end))]
+        arguments = [change_feed_bound(function, name, bound) for name, bound in (("from", start), ("to", end))]
         keys = [key] if isinstance(key, str) else list(key or ())
-        words = [*bounds, f"key => [{', '.join(map(string_literal, keys))}]"] if keys else bounds
-        return self.lake_function(function, None, _relation(relation, function).name_literal(), *words)
+        if keys:
+            arguments.append(f"key => [{', '.join(map(string_literal, keys))}]")
+        return self._call(function, _require_relation(relation, function).name_literal(), *arguments)
+
+    def _call(self, function: str, *arguments: str) -> str:
+        call: str = self.table_function_call(function, None, *arguments)
+        return call
+
+    # -- operations of `dbt run-operation`
+
+    @available.parse(lambda *a, **k: None)
+    def resolve_relation(self, name: Any, nodes: Iterable[Mapping[str, Any]] = ()) -> BaseRelation:
+        """The relation of a model's name or of a name in the lake, as users of run-operation write it."""
+        if isinstance(name, BaseRelation):
+            return name
+        node = next((n for n in nodes if n["name"] == name and n["resource_type"] != "test"), None)
+        if node is not None:
+            return self.Relation.create(node["database"], node["schema"], node.get("alias") or node.get("identifier"))
+        parts = parse_name(name)
+        defaults = (self.session.database, self.session.default_schema)
+        database, schema, identifier = (*defaults[: 3 - len(parts)], *parts)
+        return self.Relation.create(database, schema, identifier)
 
     @available.parse(lambda *a, **k: "")
-    def diff_text(self, relation: Any, start: Any, end: Any, key: Any = None) -> str:
-        """How many rows differ between two versions, and some of them, as text for a terminal."""
-        with self.connections.exception_handler("ducklake_diff"), self._handle.running():
-            rows = self.session.sql(f"select * from {self.diff(relation, start, end, key)}").cache()
+    def diff_report(self, relation: DucklakeRelation, start: Any, end: Any, key: Any = None) -> str:
+        """How many rows differ between two versions, and a sample of them, as text."""
+        with self.connections.exception_handler("ducklake_diff"), self.handle.cancellable():
+            rows = self.session.sql(f"select * from {self.diff_call(relation, start, end, key)}").cache()
             try:
                 counts = {row["diff"]: row["count"] for row in rows.groupBy("diff").count().collect()}
                 keys = [quoted(name) for name in rows.columns[:-2]]
-                shown = rows.orderBy(*keys).limit(_SAMPLE)
-                sample = shown.selectExpr(*keys, "to_json(before) as before", "to_json(after) as after").collect()
+                first_rows = rows.orderBy(*keys).limit(_DIFF_SAMPLE_ROWS)
+                sample = first_rows.selectExpr(*keys, "to_json(before) as before", "to_json(after) as after").collect()
             finally:
                 rows.unpersist()
-        told = ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in ("added", "removed", "changed"))
+        summary = ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in ("added", "removed", "changed"))
         lines = [", ".join(f"{name}: {value}" for name, value in row.asDict().items()) for row in sample]
-        return "\n".join([f"{relation.render()} from {start} to {end}: {told}", *lines])
-
-    @available.parse(lambda *a, **k: None)
-    def named_relation(self, given: Any, nodes: Iterable[Mapping[str, Any]] = ()) -> BaseRelation:
-        """The relation that a model's name or a name in the lake means, as a user of run-operation gives it."""
-        if isinstance(given, BaseRelation):
-            return given
-        found = next((n for n in nodes if n["name"] == given and n["resource_type"] != "test"), None)
-        if found is not None:
-            parts = (found["database"], found["schema"], found.get("alias") or found.get("identifier"))
-        else:
-            parts = parse_name(given)
-            parts = (self.session.database, self.session.default_schema)[: 3 - len(parts)] + parts
-        return self.Relation.create(*parts)
+        return "\n".join([f"{relation.render()} from {start} to {end}: {summary}", *lines])
 
     @available.parse(lambda *a, **k: "")
-    def rollback_text(
-        self, relations: Sequence[BaseRelation], schema: str | None, whole_lake: bool, version: Any, timestamp: Any
+    def roll_back(
+        self, relations: Sequence[DucklakeRelation], schema: str | None, whole_lake: bool, version: Any, timestamp: Any
     ) -> str:
-        """Takes relations, a schema or the lake back to a version; says what was done."""
-        what, _, value = time_travel(version, timestamp).partition(" as of ")
-        arguments = [f"{what} => {value}"]
+        """Restores relations, a schema or the lake to a version. Returns a line for the terminal."""
+        arguments = [time_travel_argument(version, timestamp)]
         if relations:
             arguments.append(f"table_name => [{', '.join(r.name_literal() for r in relations)}]")
         if schema is not None:
@@ -104,58 +137,41 @@ class History(metaclass=AdapterMeta):
         if whole_lake:
             arguments.append("whole_lake => true")
         database = relations[0].database if relations else None
-        response, _ = self.execute(f"call {self.lake_function('ducklake_rollback', database, *arguments)}")
+        response, _ = self.execute(f"call {self.table_function_call('ducklake_rollback', database, *arguments)}")
         return f"Done: {response}"
-
-    @available.parse(lambda *a, **k: "(select 1)")
-    def new_changes(self, relation: Any, this: BaseRelation, node_id: str, from_start: bool, if_expired: str) -> str:
-        """The call that gives what changed in a relation since a node's table last consumed it."""
-        source = _relation(relation, "ducklake_new_changes")
-        if if_expired not in ("error", "full"):
-            raise CompilationError(f"if_expired of ducklake_new_changes is 'error' or 'full', and it is {if_expired!r}")
-        self.begin_node()
-        with self.connections.exception_handler("ducklake_new_changes"):
-            consumer = consumption.Consumer(
-                node_id, this.database, self._find(this), source.database, self._find(source), source.render()
-            )
-            since, until = consumer.bounds(self.session, from_start, if_expired == "full")
-        # Its words hold for the versions that were read, so nobody may do it again on others.
-        self._handle.told = True
-        words = ["null" if since is None else str(since), str(until)]
-        asked = f"consumer => {this.name_literal()}", f"asked_at => {self.session.base(this.database).id}"
-        return self.lake_function("ducklake_new_changes", None, source.name_literal(), *words, *asked)
 
     # -- lineage
 
-    def _write_lineage(self, nodes: Iterable[RelationConfig], catalog: agate.Table) -> None:
-        rows = {}
+    def write_lineage_files(self, nodes: Iterable[RelationConfig], catalog: agate.Table) -> None:
+        """Writes the lineage into the target folder. The row counts come from dbt's catalog of relations."""
+        row_counts = {}
         if "stats:row_count:value" in catalog.column_names:
-            for r in catalog.rows:
-                if r["stats:row_count:value"] is not None:
-                    name = f"{r['table_database']}.{r['table_schema']}.{r['table_name']}"
-                    rows[name.lower()] = int(r["stats:row_count:value"])
-        content = lineage.as_json(
-            self._lineage(), map(lineage.Node.of, nodes), rows, self.config.project_name, self.config.target_name
-        )
-        lineage.write(content, Path(self.config.project_target_path))
-
-    def _lineage(self) -> lineage.Lineage:
-        with self.connections.exception_handler("lineage"):
-            return lineage.lineage_of(self.session.lakes)
+            for row in catalog.rows:
+                if row["stats:row_count:value"] is not None:
+                    name = f"{row['table_database']}.{row['table_schema']}.{row['table_name']}"
+                    row_counts[name.lower()] = int(row["stats:row_count:value"])
+        config = self.config
+        dbt_nodes = map(DbtNode.from_config, nodes)
+        content = lineage_json(self._lineage(), dbt_nodes, row_counts, config.project_name, config.target_name)
+        write_lineage(content, Path(config.project_target_path))
 
     @available.parse(lambda *a, **k: "")
-    def lineage_text(self, relation: BaseRelation) -> str:
-        """The versions of a relation, as a table for a terminal."""
+    def lineage_report(self, relation: BaseRelation) -> str:
+        """The versions of a relation, as a table of text."""
         parts = (relation.database, relation.schema, relation.identifier)
-        return lineage.history(self._lineage(), ".".join(str(part) for part in parts))
+        return version_history(self._lineage(), ".".join(str(part) for part in parts))
 
     @available.parse(lambda *a, **k: "")
-    def stale_text(self) -> str:
-        """The relations whose inputs moved on, as a table for a terminal."""
-        return lineage.stale_table(self._lineage())
+    def stale_report(self) -> str:
+        """The relations that were built from older versions of their inputs, as a table of text."""
+        return stale_relations(self._lineage())
+
+    def _lineage(self) -> Lineage:
+        with self.connections.exception_handler("lineage"):
+            return read_lineage(self.session.lakes)
 
 
-def _relation(given: Any, macro: str) -> DucklakeRelation:
-    if not isinstance(given, DucklakeRelation):
-        raise CompilationError(f"{macro} takes a relation, such as ref('orders') or this, and not {given!r}")
-    return given
+def _require_relation(value: Any, macro: str) -> DucklakeRelation:
+    if not isinstance(value, DucklakeRelation):
+        raise CompilationError(f"{macro} takes a relation, such as ref('orders') or this, and not {value!r}")
+    return value

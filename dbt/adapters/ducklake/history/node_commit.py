@@ -1,4 +1,4 @@
-"""What a node's snapshot says of itself: author, message, and what it was made from."""
+"""The commit info of a dbt node: author, message, and extra info such as its inputs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,32 @@ from typing import Any
 
 from dbt_common.invocation import get_invocation_id
 
+from ..incremental import strategy_of
 from ..lake.commit.staged import CommitInfo
-from ..lake.transaction import Volume
+from ..lake.transaction import ChangeCounts
 from ..spark.results import Input
 
 
-def command_of(config: Any) -> str:
-    """The dbt command that runs, such as `run` or `build`."""
+def dbt_command(config: Any) -> str:
+    """The running dbt command, such as `run` or `build`."""
     return str(getattr(getattr(config, "args", None), "which", None) or "run")
 
 
-def label(config: Any, what: str) -> str:
-    return f"dbt {command_of(config)}: {what}"
+def default_message(config: Any, subject: str) -> str:
+    return f"dbt {dbt_command(config)}: {subject}"
+
+
+def parse_extra_info(text: str | None) -> Mapping[str, Any]:
+    """The extra info of any commit. Empty for text of other writers that is not a JSON object."""
+    try:
+        extra_info = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return extra_info if isinstance(extra_info, Mapping) else {}
 
 
 class NodeCommit:
-    """Describes the commits of one node of a dbt project."""
+    """Makes the commit info of one node of a dbt project."""
 
     def __init__(self, node: Any, config: Any) -> None:
         self._node = node
@@ -35,29 +45,29 @@ class NodeCommit:
             name: node.config.get(name) for name in ("commit_message", "commit_author", "commit_extra_info")
         }
 
-    def __call__(self, inputs: Sequence[Input], volume: Volume) -> CommitInfo:
+    def __call__(self, inputs: Sequence[Input], changes: ChangeCounts) -> CommitInfo:
         return CommitInfo(
             self._settings["commit_author"],
-            self._settings["commit_message"] or label(self._config, self._title()),
-            json.dumps(self._extra_info(inputs, volume)),
+            self._settings["commit_message"] or default_message(self._config, self._title()),
+            json.dumps(self._extra_info(inputs, changes)),
         )
 
     def _title(self) -> str:
-        how = [part for part in (self._materialized, self._strategy) if part]
-        return f"{self._node.name} ({', '.join(how)})" if how else str(self._node.name)
+        kinds = [kind for kind in (self._materialized, self._strategy) if kind]
+        return f"{self._node.name} ({', '.join(kinds)})" if kinds else str(self._node.name)
 
     @property
     def _materialized(self) -> str | None:
-        found = self._node.config.get("materialized")
-        return str(found) if found else None
+        materialized = self._node.config.get("materialized")
+        return str(materialized) if materialized else None
 
     @property
     def _strategy(self) -> str | None:
         if self._materialized == "incremental":
-            return str(self._node.config.get("incremental_strategy") or default_strategy(self._node.config))
+            return strategy_of(self._node.config)
         return str(self._node.config.get("strategy")) if self._materialized == "snapshot" else None
 
-    def _extra_info(self, inputs: Sequence[Input], volume: Volume) -> dict[str, Any]:
+    def _extra_info(self, inputs: Sequence[Input], changes: ChangeCounts) -> dict[str, Any]:
         full_refresh = self._node.config.get("full_refresh")
         if full_refresh is None:
             full_refresh = getattr(getattr(self._config, "args", None), "full_refresh", None)
@@ -72,41 +82,36 @@ class NodeCommit:
             "adapter_version": version("dbt-ducklake"),
             "target": self._config.target_name,
             "git_commit": git_commit(str(self._config.project_root)),
-            "inputs": [_input(i) for i in inputs],
+            "inputs": [_input_json(i) for i in inputs],
             "rows": {
-                "inserted": volume.rows_added,
-                "updated": volume.rows_updated,
-                "deleted": volume.rows_removed,
+                "inserted": changes.rows_added,
+                "updated": changes.rows_updated,
+                "deleted": changes.rows_removed,
             },
         }
-        given = self._settings["commit_extra_info"] or {}
-        return {**{k: v for k, v in derived.items() if v is not None}, **given}
+        configured = self._settings["commit_extra_info"] or {}
+        return {**{k: v for k, v in derived.items() if v is not None}, **configured}
 
     def _batch(self) -> dict[str, str] | None:
-        """The window of a microbatch."""
+        """The window of a microbatch model."""
         batch = getattr(self._node, "batch", None)
         return batch and {"start": batch.event_time_start.isoformat(), "end": batch.event_time_end.isoformat()}
 
 
-def _input(read: Input) -> dict[str, Any]:
-    found = {"relation": read.name, "table_id": read.id, "snapshot": read.snapshot}
-    if read.consumed is not None:
-        found["changes"] = {"since": read.consumed.since, "until": read.consumed.until}
+def _input_json(relation: Input) -> dict[str, Any]:
+    found: dict[str, Any] = {"relation": relation.name, "table_id": relation.id, "snapshot": relation.snapshot}
+    if relation.change_range is not None:
+        found["changes"] = {"since": relation.change_range.since, "until": relation.change_range.until}
     return found
-
-
-def default_strategy(config: Any) -> str:
-    """The incremental strategy of a model that names none."""
-    return "merge" if config.get("unique_key") else "append"
 
 
 @lru_cache(maxsize=8)
 def git_commit(folder: str) -> str | None:
-    """The commit that a project's folder is at; None where it is in no repository, or there is no git."""
+    """The HEAD commit of a project's repository. None if the folder is in no repository, or git is not installed."""
     try:
-        found = subprocess.run(
+        completed = subprocess.run(
             ["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return found.stdout.strip() if found.returncode == 0 else None
+    return completed.stdout.strip() if completed.returncode == 0 else None

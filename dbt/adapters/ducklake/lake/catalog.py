@@ -1,64 +1,29 @@
-"""Open or create a lake, and read and write its catalog."""
+"""The catalog of a lake: open it, read snapshots and options, write in short transactions."""
 
 from __future__ import annotations
 
 import datetime
-import logging
-import os
 import time
-import uuid
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
-from random import uniform
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from . import tables as t
-from .databases.base import Database, first_line
+from .databases.base import Database, driver_message
 from .databases.connection_string import parse_catalog
-from .errors import BusyError, CatalogError, ConflictError, NotFoundError, ReadOnlyError
+from .errors import CatalogError, NotFoundError, ReadOnlyError
+from .lake_creation import FORMAT_VERSION, create_lake, load_settings
 from .options import Options, parse_option
 from .paths import as_folder, same_folder
+from .retry import Retry
 
-logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-FORMAT_VERSION = "1.0"
-_OPENING_TRIES = 4
-
-
-@dataclass(frozen=True)
-class Retry:
-    """How often and how patiently a commit is tried again: the reference's settings and defaults."""
-
-    max_count: int = 10
-    wait_ms: float = 100
-    backoff: float = 1.5
-
-    def wait(self, attempt: int) -> None:
-        time.sleep(self.wait_ms / 1000 * self.backoff**attempt * uniform(0.5, 1.0))
-
-    def planned(self, work: Callable[[], T], again: Callable[[], bool] = lambda: True) -> T:
-        """Does work that ends in a commit; does it anew on what others committed that it could not pass.
-
-        `again` prepares that, and says whether it is to be. Whoever was in the way has committed for
-        good: of all who compete, one always gets on.
-        """
-        for attempt in range(self.max_count):
-            try:
-                return work()
-            except BusyError:
-                raise
-            except ConflictError as error:
-                self.wait(attempt)
-                if not again():
-                    raise
-                logger.info("planned again: %s", error)
-        return work()
+_CONNECT_ATTEMPTS = 4
 
 
 @dataclass(frozen=True)
@@ -71,24 +36,25 @@ class SnapshotInfo:
     next_catalog_id: int
     next_file_id: int
 
+    @classmethod
+    def from_row(cls, row: Any) -> SnapshotInfo:
+        return cls(*row)
+
 
 @dataclass(frozen=True)
 class Commit:
-    """A snapshot as its row in `ducklake_snapshot_changes` tells of it."""
+    """A row of `ducklake_snapshot_changes`."""
 
     snapshot_id: int
     changes_made: str
+    """The changes as text; see `snapshot_changes.parse_changes`."""
     author: str | None
     message: str | None
     extra_info: str | None
 
 
-def _info(row: Any) -> SnapshotInfo:
-    return SnapshotInfo(*row)
-
-
 class Catalog:
-    """A lake's catalog in its database; safe to share between threads."""
+    """The catalog of one lake. Threads may share it."""
 
     def __init__(
         self,
@@ -107,7 +73,7 @@ class Catalog:
         self.read_only = read_only
         self.retry = retry
         self.option_defaults = option_defaults
-        """What this session takes for options that the lake does not set, in place of the usual defaults."""
+        """Defaults of this session for options that the lake does not set."""
         self._engine = engine
 
     @classmethod
@@ -123,10 +89,13 @@ class Catalog:
         retry: Retry | None = None,
         data_inlining_row_limit: int | None = None,
     ) -> Catalog:
-        """The lake at `catalog`; created there if there is none and that is allowed."""
+        """Opens the lake that a catalog string names. Creates it if there is none and that is allowed."""
         database = parse_catalog(catalog)
-        given = data_inlining_row_limit
-        inlining = None if given is None else parse_option("data_inlining_row_limit", given)
+        option_defaults = {}
+        if data_inlining_row_limit is not None:
+            option_defaults["data_inlining_row_limit"] = parse_option(
+                "data_inlining_row_limit", data_inlining_row_limit
+            )
         if metadata_schema and not database.has_schemas:
             raise CatalogError(
                 f"metadata_schema {metadata_schema!r} is given, but a {database.name} database has no schemas;"
@@ -136,13 +105,13 @@ class Catalog:
         engine = database.engine()
         if metadata_schema:
             engine = engine.execution_options(lake_schema=metadata_schema)
-        create = create_if_not_exists and not read_only
-        if not create and not database.exists():
-            raise _missing(database, read_only)
-        stored = _reach(database, retry, lambda: _stored(engine, database, metadata_schema))
-        if stored is None:
-            if not create:
-                raise _missing(database, read_only)
+        may_create = create_if_not_exists and not read_only
+        if not may_create and not database.exists():
+            raise _no_lake_error(database, read_only)
+        settings = _connect(database, retry, lambda: load_settings(engine, database, metadata_schema))
+        if settings is None:
+            if not may_create:
+                raise _no_lake_error(database, read_only)
             data_path = data_path or database.default_data_path
             if not data_path:
                 raise CatalogError(
@@ -150,9 +119,9 @@ class Catalog:
                     " say where its data files shall be, and it is created"
                 )
             folder = as_folder(data_path)
-            stored = _reach(database, retry, lambda: _create(engine, database, metadata_schema, folder))
-        _check(stored, database)
-        stored_path = stored["data_path"]
+            settings = _connect(database, retry, lambda: create_lake(engine, database, metadata_schema, folder))
+        _check_supported(settings, database)
+        stored_path = settings["data_path"]
         if data_path and not same_folder(data_path, stored_path) and not override_data_path:
             raise CatalogError(
                 f"data_path is {data_path!r}, but the lake in {database.location} keeps its data in"
@@ -165,7 +134,7 @@ class Catalog:
             metadata_schema=metadata_schema,
             read_only=read_only,
             retry=retry,
-            option_defaults={} if inlining is None else {"data_inlining_row_limit": inlining},
+            option_defaults=option_defaults,
         )
 
     def __repr__(self) -> str:
@@ -176,84 +145,91 @@ class Catalog:
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A short transaction for reading, in which all queries see one state of the catalog."""
+        """A short read transaction, in which all queries see the same state of the catalog."""
         with self.database.transaction(self._engine, write=False) as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """A short transaction for one commit."""
+        """A short write transaction, for one attempt to commit."""
+        self.check_writable()
+        with self.database.transaction(self._engine, write=True) as connection:
+            yield connection
+
+    def check_writable(self) -> None:
+        """Raises if the lake is opened read-only."""
         if self.read_only:
             raise ReadOnlyError(
                 f"the lake in {self.database.location} is opened read-only; set read_only: false to change it"
             )
-        with self.database.transaction(self._engine, write=True) as connection:
-            yield connection
+
+    def has_table(self, connection: sa.Connection, name: str) -> bool:
+        """Whether the catalog database has a table of this name."""
+        return self.database.has_table(connection, name)
 
     def options(self, connection: sa.Connection) -> Options:
         rows = connection.execute(sa.select(t.ducklake_metadata)).all()
         return Options.from_rows(((r.scope, r.scope_id, r.key, r.value) for r in rows), self.option_defaults)
 
-    def latest(self, connection: sa.Connection) -> SnapshotInfo:
-        newest = sa.select(sa.func.max(t.snapshot.c.snapshot_id)).scalar_subquery()
-        row = connection.execute(sa.select(t.snapshot).where(t.snapshot.c.snapshot_id == newest)).one()
-        return _info(row)
+    def latest_snapshot(self, connection: sa.Connection) -> SnapshotInfo:
+        latest_id = sa.select(sa.func.max(t.snapshot.c.snapshot_id)).scalar_subquery()
+        row = connection.execute(sa.select(t.snapshot).where(t.snapshot.c.snapshot_id == latest_id)).one()
+        return SnapshotInfo.from_row(row)
 
-    def at_version(self, connection: sa.Connection, version: int) -> SnapshotInfo:
-        row = connection.execute(sa.select(t.snapshot).where(t.snapshot.c.snapshot_id == version)).first()
-        if row is not None:
-            return _info(row)
+    def snapshot_at_version(self, connection: sa.Connection, version: int) -> SnapshotInfo:
         ids = t.snapshot.c.snapshot_id
+        row = connection.execute(sa.select(t.snapshot).where(ids == version)).first()
+        if row is not None:
+            return SnapshotInfo.from_row(row)
         below = connection.scalar(sa.select(sa.func.max(ids)).where(ids < version))
         above = connection.scalar(sa.select(sa.func.min(ids)).where(ids > version))
-        near = " and ".join(str(n) for n in (below, above) if n is not None)
-        why = "it was expired" if above is not None and below is not None else "the lake never had it"
+        nearest = " and ".join(str(n) for n in (below, above) if n is not None)
+        reason = "it was expired" if above is not None and below is not None else "the lake never had it"
         if above is not None and below is None:
-            why = "it was expired, or never was"
-        raise NotFoundError(f"there is no snapshot {version}: {why}; nearest to it there is {near}")
+            reason = "it was expired, or never was"
+        raise NotFoundError(f"there is no snapshot {version}: {reason}; nearest to it there is {nearest}")
 
-    def at_timestamp(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
-        """The last snapshot that was there at that moment."""
-        in_order = self.database.in_time_order
+    def snapshot_at_timestamp(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
+        """The snapshot that was the latest one at that moment."""
+        sort_key = self.database.timestamp_sort_key
         row = connection.execute(
             sa.select(t.snapshot)
-            .where(in_order(t.snapshot.c.snapshot_time) <= in_order(sa.literal(moment, t.Instant())))
-            .order_by(in_order(t.snapshot.c.snapshot_time).desc(), t.snapshot.c.snapshot_id.desc())
+            .where(sort_key(t.snapshot.c.snapshot_time) <= sort_key(sa.literal(moment, t.Instant())))
+            .order_by(sort_key(t.snapshot.c.snapshot_time).desc(), t.snapshot.c.snapshot_id.desc())
             .limit(1)
         ).first()
         if row is not None:
-            return _info(row)
+            return SnapshotInfo.from_row(row)
         first = connection.execute(sa.select(t.snapshot).order_by(t.snapshot.c.snapshot_id).limit(1)).one()
         raise NotFoundError(
             f"there is no snapshot at {moment.isoformat()}: the lake's first is {first.snapshot_id}"
             f" of {first.snapshot_time.isoformat()}"
         )
 
-    def first_since(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
-        """The first snapshot of that moment or after it."""
-        in_order = self.database.in_time_order
-        time = in_order(t.snapshot.c.snapshot_time)
-        since = sa.select(t.snapshot).where(time >= in_order(sa.literal(moment, t.Instant())))
-        row = connection.execute(since.order_by(t.snapshot.c.snapshot_id).limit(1)).first()
+    def first_snapshot_since(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
+        """The first snapshot that was committed at that moment or later."""
+        sort_key = self.database.timestamp_sort_key
+        committed_since = sort_key(t.snapshot.c.snapshot_time) >= sort_key(sa.literal(moment, t.Instant()))
+        query = sa.select(t.snapshot).where(committed_since).order_by(t.snapshot.c.snapshot_id).limit(1)
+        row = connection.execute(query).first()
         if row is not None:
-            return _info(row)
-        last = self.latest(connection)
+            return SnapshotInfo.from_row(row)
+        last = self.latest_snapshot(connection)
         raise NotFoundError(
             f"there is no snapshot since {moment.isoformat()}: the lake's last is {last.id} of {last.time.isoformat()}"
         )
 
-    def times(self, connection: sa.Connection, snapshots: Iterable[int]) -> dict[int, datetime.datetime]:
-        """When snapshots were committed; of one that was expired, when the next one was that is there."""
-        wanted = sorted(set(snapshots))
+    def commit_times(self, connection: sa.Connection, snapshot_ids: Iterable[int]) -> dict[int, datetime.datetime]:
+        """The commit time of each snapshot. An expired one gets the time of the next snapshot that is left, if any."""
+        wanted = sorted(set(snapshot_ids))
         if not wanted:
             return {}
-        query = sa.select(t.snapshot.c.snapshot_id, t.snapshot.c.snapshot_time)
-        rows = connection.execute(
-            query.where(t.snapshot.c.snapshot_id >= wanted[0]).order_by(t.snapshot.c.snapshot_id)
-        ).all()
+        snapshot_id = t.snapshot.c.snapshot_id
+        query = sa.select(snapshot_id, t.snapshot.c.snapshot_time).where(snapshot_id >= wanted[0])
+        rows = connection.execute(query.order_by(snapshot_id)).all()
         ids = [row.snapshot_id for row in rows]
-        places = {snapshot: bisect_left(ids, snapshot) for snapshot in wanted}
-        return {snapshot: rows[place].snapshot_time for snapshot, place in places.items() if place < len(rows)}
+        indexes = {wanted_id: bisect_left(ids, wanted_id) for wanted_id in wanted}
+        return {wanted_id: rows[index].snapshot_time for wanted_id, index in indexes.items() if index < len(rows)}
 
     def commits_after(self, connection: sa.Connection, snapshot_id: int) -> list[Commit]:
         changes = t.snapshot_changes
@@ -263,11 +239,8 @@ class Catalog:
             for r in connection.execute(query)
         ]
 
-    def has_table(self, connection: sa.Connection, name: str) -> bool:
-        return self.database.has_table(connection, name)
 
-
-def _missing(database: Database, read_only: bool) -> CatalogError:
+def _no_lake_error(database: Database, read_only: bool) -> CatalogError:
     reason = "the lake is opened read-only" if read_only else "create_if_not_exists is false"
     return CatalogError(
         f"there is no lake in {database.location}, and none is created because {reason};"
@@ -275,123 +248,37 @@ def _missing(database: Database, read_only: bool) -> CatalogError:
     )
 
 
-def _reach(database: Database, retry: Retry, ask: Callable[[], T]) -> T:
-    """The answer of the catalog database, asked a few times if it does not answer at once."""
-    begun = time.monotonic()
-    for attempt in range(_OPENING_TRIES):
+def _connect(database: Database, retry: Retry, work: Callable[[], T]) -> T:
+    """Runs the first work in a catalog database. Retries a few times while the database is unreachable."""
+    start = time.monotonic()
+    for attempt in range(_CONNECT_ATTEMPTS):
         try:
-            return ask()
+            return work()
         except sa.exc.DBAPIError as error:
             if not database.is_unreachable(error):
-                reason = first_line(error)
+                reason = driver_message(error)
                 raise CatalogError(f"the catalog in {database.location} can not be read: {reason}") from error
-            if attempt == _OPENING_TRIES - 1:
-                seconds = time.monotonic() - begun
+            if attempt == _CONNECT_ATTEMPTS - 1:
+                seconds = time.monotonic() - start
                 raise CatalogError(
-                    f"the catalog database {database.location} does not answer ({_OPENING_TRIES} tries in"
-                    f" {seconds:.1f} s): {first_line(error)}"
+                    f"the catalog database {database.location} does not answer ({_CONNECT_ATTEMPTS} tries in"
+                    f" {seconds:.1f} s): {driver_message(error)}"
                 ) from error
             retry.wait(attempt)
     raise AssertionError("unreachable")
 
 
-def _stored(engine: sa.Engine, database: Database, schema: str | None) -> dict[str, str] | None:
-    """The lake's global settings; None where the database holds no lake."""
-    if not database.exists():
-        return None
-    # A schema that is not there yet can not be entered.
-    with database.transaction(engine.execution_options(lake_schema=None), write=False) as connection:
-        if schema and not database.has_schema(connection, schema):
-            return None
-    with database.transaction(engine, write=False) as connection:
-        if not database.has_table(connection, t.ducklake_metadata.name):
-            return None
-        # Before version 0.3 there was no scope.
-        rows = connection.execute(sa.select(sa.text("*")).select_from(t.ducklake_metadata)).mappings().all()
-    return {str(row["key"]): str(row["value"]) for row in rows if row.get("scope") is None} or None
-
-
-def _check(stored: dict[str, str], database: Database) -> None:
-    version = stored.get("version", "unknown")
+def _check_supported(settings: Mapping[str, str], database: Database) -> None:
+    """Raises if the lake has another format version or is encrypted."""
+    version = settings.get("version", "unknown")
     if version != FORMAT_VERSION:
         raise CatalogError(
             f"the lake in {database.location} has format version {version}, and this package works with"
             f" version {FORMAT_VERSION}; attach it once with DuckDB's ducklake extension and AUTOMATIC_MIGRATION"
             " to bring an older lake up to date, or install a newer dbt-ducklake for a newer one"
         )
-    if stored.get("encrypted", "false").lower() == "true":
+    if settings.get("encrypted", "false").lower() == "true":
         raise CatalogError(
             f"the lake in {database.location} is encrypted, and Spark's Parquet reader can not be given a key"
             " for each file; use it with DuckDB, or copy it into a lake without ENCRYPTED"
         )
-
-
-def _create(engine: sa.Engine, database: Database, schema: str | None, data_path: str) -> dict[str, str]:
-    """A new lake: the tables, the schema `main`, and snapshot 0."""
-
-    try:
-        creator = f"dbt-ducklake {version('dbt-ducklake')}"
-    except PackageNotFoundError:
-        creator = "dbt-ducklake"
-    settings = {
-        "version": FORMAT_VERSION,
-        "created_by": creator,
-        "data_path": data_path,
-        "encrypted": "false",
-    }
-    if database.name in ("sqlite", "duckdb"):
-        os.makedirs(os.path.dirname(os.path.abspath(database.url.database or "")), exist_ok=True)
-    now = datetime.datetime.now(datetime.timezone.utc)
-    try:
-        if schema:
-            _create_metadata_schema(engine.execution_options(lake_schema=None), database, schema)
-        with database.transaction(engine, write=True) as connection:
-            # Where each of these commits by itself, whoever inserts snapshot 0 has made the lake.
-            for table in t.metadata.sorted_tables:
-                connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
-            connection.execute(
-                t.snapshot.insert(),
-                {
-                    "snapshot_id": 0,
-                    "snapshot_time": now,
-                    "schema_version": 0,
-                    "next_catalog_id": 1,
-                    "next_file_id": 0,
-                },
-            )
-            connection.execute(
-                t.ducklake_metadata.insert(),
-                [{"key": key, "value": value} for key, value in settings.items()],
-            )
-            connection.execute(t.snapshot_changes.insert(), {"snapshot_id": 0, "changes_made": 'created_schema:"main"'})
-            connection.execute(
-                t.schema.insert(),
-                {
-                    "schema_id": 0,
-                    "schema_uuid": str(uuid.uuid4()),
-                    "begin_snapshot": 0,
-                    "schema_name": "main",
-                    "path": "main/",
-                    "path_is_relative": True,
-                },
-            )
-    except sa.exc.DBAPIError as error:
-        # Two processes may create the lake at once: the second one finds it there.
-        found = _stored(engine, database, schema)
-        if found is None and database.is_unreachable(error):
-            raise
-        if found is None:
-            raise CatalogError(f"no lake can be created in {database.location}: {first_line(error)}") from error
-        return found
-    return settings
-
-
-def _create_metadata_schema(engine: sa.Engine, database: Database, schema: str) -> None:
-    try:
-        with database.transaction(engine, write=True) as connection:
-            if not database.has_schema(connection, schema):
-                database.create_schema(connection, schema)
-    except sa.exc.DBAPIError as error:
-        # IF NOT EXISTS does not spare the second of two creators: he hears of a duplicate key.
-        if not database.is_race(error):
-            raise

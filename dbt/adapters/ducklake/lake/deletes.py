@@ -1,10 +1,11 @@
-"""What is deleted of data files: delete files, and positions that the catalog keeps itself.
+"""Position deletes: delete files, and inlined deletes in the catalog.
 
-A data file has one living delete file at most. The first one has `file_path` and `pos`. When more is
-deleted of the same file, its delete file gives way to one with all positions, each with the snapshot
-that deleted it: that is how the reference does it, and its change feed understands nothing else. Of a
-data file that holds the rows of several snapshots the first one names snapshots too, or that feed takes
-the row's own snapshot for the one that deleted it.
+A data file has at most one current delete file. Its first delete file has the columns `file_path` and `pos`.
+A later delete replaces it with a delete file of all positions, each with the snapshot that deleted it. The
+reference does the same, and its change feed understands nothing else.
+
+If the data file holds rows of several snapshots, even its first delete file must name snapshots. Otherwise the
+reference's change feed takes the snapshot that inserted a row for the snapshot that deleted it.
 """
 
 from __future__ import annotations
@@ -32,60 +33,68 @@ _SNAPSHOT = pa.field(SNAPSHOT_COLUMN, pa.int64(), False, {"PARQUET:field_id": "2
 
 @dataclass(frozen=True)
 class NewDeleteFile:
-    """A delete file that no snapshot knows yet: all that is deleted of one data file by files."""
+    """A delete file that is written but not committed.
+
+    It holds all deleted positions of its data file, apart from inlined deletes.
+    """
 
     path: str
     path_is_relative: bool
     delete_count: int
     file_size_bytes: int
     footer_size: int
-    first: int | None = None
-    """The first of the snapshots that its positions name; None where all are new and name none."""
-    last: int | None = None
-    """The snapshot that its new positions name, which is to be the one of the commit."""
+    first_snapshot: int | None = None
+    """The lowest snapshot that a position names; None if no position names a snapshot because all are new."""
+    last_snapshot: int | None = None
+    """The snapshot that the new positions name, which must become the snapshot of the commit."""
 
 
 @dataclass(frozen=True)
-class Mask:
-    """What is staged as deleted of one data file."""
+class PositionDeletes:
+    """The positions of one data file that a transaction deletes."""
 
-    file: NewDeleteFile | None = None
-    """Takes the place of the delete file that the data file has."""
-    positions: tuple[int, ...] = ()
-    """More positions, which the catalog keeps."""
-    replaces: int | None = None
-    """The id of the delete file that the data file had."""
+    delete_file: NewDeleteFile | None = None
+    """Replaces the data file's current delete file."""
+    inlined_positions: tuple[int, ...] = ()
+    """Further positions, to be stored in the catalog."""
+    replaced_delete_file_id: int | None = None
+    """The delete file that `delete_file` replaces; None if the data file had none."""
 
-    def and_(self, later: Mask) -> Mask:
-        replaces = self.replaces if self.file else later.replaces
-        return Mask(later.file or self.file, self.positions + later.positions, replaces)
+    def merged_with(self, later: PositionDeletes) -> PositionDeletes:
+        """These deletes followed by later ones of the same data file."""
+        return PositionDeletes(
+            later.delete_file or self.delete_file,
+            self.inlined_positions + later.inlined_positions,
+            self.replaced_delete_file_id if self.delete_file else later.replaced_delete_file_id,
+        )
 
 
 @dataclass(frozen=True)
 class FileStore:
-    """Where a lake's files are."""
+    """Access to the files of a lake."""
 
     filesystem: pafs.FileSystem
-    native: Callable[[str], str]
-    """What makes a path of the lake one of the file system."""
+    native_path: Callable[[str], str]
+    """Converts a path of the lake to a path of the file system."""
 
 
-def positions_schema(with_snapshots: bool) -> pa.Schema:
+def delete_file_schema(with_snapshots: bool) -> pa.Schema:
     return pa.schema([_PATH, _POSITION, _SNAPSHOT] if with_snapshots else [_PATH, _POSITION])
 
 
-def read_positions(store: FileStore, path: str, begun: int | None) -> pa.Table:
-    """What a delete file says is deleted, with the snapshots that deleted it: `begun` where it names none.
+def read_delete_file(store: FileStore, path: str, begin_snapshot: int | None) -> pa.Table:
+    """The positions in a delete file and the snapshots that deleted them.
 
-    Without a `begun` the file is only staged. If it then names no snapshots, all that it says is new.
+    Positions of a file without snapshots were deleted by `begin_snapshot`. It is None if the file is only staged:
+    all its positions are new then, and the result has no snapshots.
     """
-    found = pq.read_table(store.native(path), filesystem=store.filesystem, partitioning=None)
-    if SNAPSHOT_COLUMN in found.column_names:
-        return found.select(["pos", SNAPSHOT_COLUMN])
-    if begun is None:
-        return found.select(["pos"])
-    snapshots = pa.repeat(pa.scalar(begun, pa.int64()), found.num_rows)
-    return pa.table([found.column("pos"), snapshots], ["pos", SNAPSHOT_COLUMN])
+    rows = pq.read_table(store.native_path(path), filesystem=store.filesystem, partitioning=None)
+    if SNAPSHOT_COLUMN in rows.column_names:
+        return rows.select(["pos", SNAPSHOT_COLUMN])
+    if begin_snapshot is None:
+        return rows.select(["pos"])
+    snapshots = pa.repeat(pa.scalar(begin_snapshot, pa.int64()), rows.num_rows)
+    return pa.table([rows.column("pos"), snapshots], ["pos", SNAPSHOT_COLUMN])
 
 
 def write_delete_file(
@@ -96,10 +105,10 @@ def write_delete_file(
     before: pa.Table | None = None,
     snapshot: int | None = None,
 ) -> NewDeleteFile:
-    """Writes the delete file of a data file into a table's folder.
+    """Writes a delete file for a data file into the table's folder.
 
-    `before` is what was deleted of the data file already. With a `snapshot`, that of the commit to come, the
-    file names it for the new positions.
+    `before` has the positions that were deleted earlier. `snapshot` is the expected snapshot of the commit; if it is
+    given, the file names it for the new positions.
     """
     rows = pa.table([positions], ["pos"])
     if snapshot is not None:
@@ -109,126 +118,133 @@ def write_delete_file(
     return _write(store, folder, data_file, rows.sort_by("pos"), snapshot)
 
 
-def _write(store: FileStore, folder: str, data_file: str, rows: pa.Table, snapshot: int | None) -> NewDeleteFile:
+def _write(store: FileStore, folder: str, data_file: str, rows: pa.Table, last_snapshot: int | None) -> NewDeleteFile:
     path = folder + new_delete_file_name()
-    named = rows.add_column(0, "file_path", pa.repeat(data_file, rows.num_rows))
     with_snapshots = SNAPSHOT_COLUMN in rows.column_names
-    native = store.native(path)
-    with store.filesystem.open_output_stream(native) as sink:
-        pq.write_table(named.cast(positions_schema(with_snapshots)), sink, compression="zstd")
-    return known_delete_file(store, path, folder, snapshot)
+    rows = rows.add_column(0, "file_path", pa.repeat(data_file, rows.num_rows))
+    with store.filesystem.open_output_stream(store.native_path(path)) as sink:
+        pq.write_table(rows.cast(delete_file_schema(with_snapshots)), sink, compression="zstd")
+    return describe_delete_file(store, path, folder, last_snapshot)
 
 
-def known_delete_file(store: FileStore, path: str, folder: str, snapshot: int | None) -> NewDeleteFile:
-    """What the catalog keeps of a delete file that was written, from its footer."""
-    native = store.native(path)
-    size = store.filesystem.get_file_info(native).size
-    footer = pq.read_metadata(native, filesystem=store.filesystem)
-    first = None
-    if snapshot is not None:
+def describe_delete_file(store: FileStore, path: str, folder: str, last_snapshot: int | None) -> NewDeleteFile:
+    """The catalog's description of a delete file that was just written, taken from its footer."""
+    native_path = store.native_path(path)
+    size = store.filesystem.get_file_info(native_path).size
+    footer = pq.read_metadata(native_path, filesystem=store.filesystem)
+    first_snapshot = None
+    if last_snapshot is not None:
         index = footer.schema.to_arrow_schema().names.index(SNAPSHOT_COLUMN)
-        groups = [footer.row_group(i).column(index).statistics for i in range(footer.num_row_groups)]
-        first = min(int(group.min) for group in groups)
+        statistics = [footer.row_group(i).column(index).statistics for i in range(footer.num_row_groups)]
+        first_snapshot = min(int(group.min) for group in statistics)
     relative, is_relative = relative_to(path, folder)
-    return NewDeleteFile(relative, is_relative, footer.num_rows, size, footer.serialized_size, first, snapshot)
+    return NewDeleteFile(
+        relative, is_relative, footer.num_rows, size, footer.serialized_size, first_snapshot, last_snapshot
+    )
 
 
-def for_snapshot(store: FileStore, folder: str, file: NewDeleteFile, snapshot: int) -> NewDeleteFile:
-    """The delete file for a commit that is to be another snapshot than was thought when it was written."""
-    if file.last is None or file.last == snapshot:
+def delete_file_for_snapshot(store: FileStore, folder: str, file: NewDeleteFile, snapshot: int) -> NewDeleteFile:
+    """The delete file for a commit that becomes `snapshot`, rewritten if its new positions name another snapshot."""
+    if file.last_snapshot is None or file.last_snapshot == snapshot:
         return file
-    native = store.native(folder + file.path if file.path_is_relative else file.path)
-    rows = pq.read_table(native, filesystem=store.filesystem, partitioning=None)
-    then = rows.column(SNAPSHOT_COLUMN)
-    moved = pc.if_else(pc.equal(then, file.last), pa.scalar(snapshot, pa.int64()), then)
-    place = rows.column_names.index(SNAPSHOT_COLUMN)
+    native_path = store.native_path(folder + file.path if file.path_is_relative else file.path)
+    rows = pq.read_table(native_path, filesystem=store.filesystem, partitioning=None)
+    named = rows.column(SNAPSHOT_COLUMN)
+    snapshots = pc.if_else(pc.equal(named, file.last_snapshot), pa.scalar(snapshot, pa.int64()), named)
+    column = rows.column_names.index(SNAPSHOT_COLUMN)
     data_file = rows.column("file_path")[0].as_py()
-    rows = rows.set_column(place, SNAPSHOT_COLUMN, moved).drop_columns(["file_path"])
-    new = _write(store, folder, data_file, rows, snapshot)
-    store.filesystem.delete_file(native)
-    return new
+    rows = rows.set_column(column, SNAPSHOT_COLUMN, snapshots).drop_columns(["file_path"])
+    rewritten = _write(store, folder, data_file, rows, snapshot)
+    store.filesystem.delete_file(native_path)
+    return rewritten
 
 
-def moved_masks(store: FileStore, folder: str, masks: Mapping[int, Mask], snapshot: int) -> Mapping[int, Mask]:
-    """The masks for a commit that is to be this snapshot."""
+def position_deletes_for_snapshot(
+    store: FileStore, folder: str, position_deletes: Mapping[int, PositionDeletes], snapshot: int
+) -> Mapping[int, PositionDeletes]:
+    """Staged deletes by data file id, with their delete files for a commit that becomes `snapshot`."""
     return {
-        file_id: mask if mask.file is None else replace(mask, file=for_snapshot(store, folder, mask.file, snapshot))
-        for file_id, mask in masks.items()
+        file_id: deletes
+        if deletes.delete_file is None
+        else replace(deletes, delete_file=delete_file_for_snapshot(store, folder, deletes.delete_file, snapshot))
+        for file_id, deletes in position_deletes.items()
     }
 
 
-def settled(
+def inlined_deletes_as_files(
     connection: sa.Connection,
     catalog: Catalog,
     store: FileStore,
     table_id: int,
     folder: str,
-    ended: Collection[int] | None,
+    ending_file_ids: Collection[int] | None,
 ) -> dict[int, NewDeleteFile]:
-    """Delete files for data files that end, or for all, of which the catalog keeps deleted positions.
+    """Writes delete files for data files that end and have inlined deletes; None means all files of the table.
 
-    The reference's change feed takes all rows of a file that ends for deleted then, but for those that
-    a delete file names.
+    When a data file ends, the reference's change feed reports every row as deleted then, except those that a
+    delete file names.
     """
-    inlined, deleted = t.inlined_delete(table_id), t.delete_file
+    inlined = t.inlined_delete(table_id)
     if not catalog.database.supports_inlining or not catalog.has_table(connection, inlined.name):
         return {}
-    data = t.data_file
-    alive = sa.select(data.c.data_file_id, data.c.path, data.c.path_is_relative).where(
-        data.c.table_id == table_id, data.c.end_snapshot.is_(None)
-    )
-    kept: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    inlined_rows: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for r in connection.execute(sa.select(inlined)):
-        kept[r.file_id].append((r.row_id, r.begin_snapshot))
-    files = {
+        inlined_rows[r.file_id].append((r.row_id, r.begin_snapshot))
+    data = t.data_file
+    current_files = sa.select(data.c.data_file_id, data.c.path, data.c.path_is_relative).where(
+        data.c.table_id == table_id, data.c.end_snapshot.is_(None), data.c.data_file_id.in_(inlined_rows)
+    )
+    paths = {
         r.data_file_id: resolve(folder, r.path, bool(r.path_is_relative))
-        for r in connection.execute(alive.where(data.c.data_file_id.in_(kept)))
-        if ended is None or r.data_file_id in ended
+        for r in connection.execute(current_files)
+        if ending_file_ids is None or r.data_file_id in ending_file_ids
     }
-    there = sa.and_(deleted.c.data_file_id.in_(files), deleted.c.end_snapshot.is_(None))
-    before = {r.data_file_id: r for r in connection.execute(sa.select(deleted).where(there))}
+    deleted = t.delete_file
+    current_delete_files = sa.select(deleted).where(deleted.c.data_file_id.in_(paths), deleted.c.end_snapshot.is_(None))
+    delete_files = {r.data_file_id: r for r in connection.execute(current_delete_files)}
     result = {}
-    for file_id, path in files.items():
-        rows = pa.table(list(zip(*kept[file_id], strict=True)), ["pos", SNAPSHOT_COLUMN])
-        if (old := before.get(file_id)) is not None:
-            known = read_positions(store, resolve(folder, old.path, bool(old.path_is_relative)), old.begin_snapshot)
-            rows = pa.concat_tables([known.cast(rows.schema), rows])
-        last = pc.max(rows.column(SNAPSHOT_COLUMN)).as_py()
-        result[file_id] = _write(store, folder, path, rows.sort_by("pos"), last)
+    for file_id, path in paths.items():
+        rows = pa.table(list(zip(*inlined_rows[file_id], strict=True)), ["pos", SNAPSHOT_COLUMN])
+        if (current := delete_files.get(file_id)) is not None:
+            delete_path = resolve(folder, current.path, bool(current.path_is_relative))
+            before = read_delete_file(store, delete_path, current.begin_snapshot)
+            rows = pa.concat_tables([before.cast(rows.schema), rows])
+        last_snapshot = pc.max(rows.column(SNAPSHOT_COLUMN)).as_py()
+        result[file_id] = _write(store, folder, path, rows.sort_by("pos"), last_snapshot)
     return result
 
 
-def touched(
+def files_changed_since(
     connection: sa.Connection,
     catalog: Catalog,
     table_id: int,
-    ended: Collection[int],
-    masks: Mapping[int, Mask],
+    ended_file_ids: Collection[int],
+    position_deletes: Mapping[int, PositionDeletes],
     base: int,
 ) -> set[int]:
-    """Those of a table's data files of which something was deleted since a snapshot, or that are gone."""
-    wanted = {*ended, *masks}
-    if not wanted:
+    """The data files that a transaction ends or deletes from, and that others ended or deleted from since `base`."""
+    file_ids = {*ended_file_ids, *position_deletes}
+    if not file_ids:
         return set()
     data, deleted, inlined = t.data_file, t.delete_file, t.inlined_delete(table_id)
-    alive = sa.select(data.c.data_file_id).where(data.c.table_id == table_id, data.c.end_snapshot.is_(None))
-    gone = wanted - set(connection.scalars(alive))
-    changed = sa.select(deleted.c.data_file_id).where(
+    current_files = sa.select(data.c.data_file_id).where(data.c.table_id == table_id, data.c.end_snapshot.is_(None))
+    changed = file_ids - set(connection.scalars(current_files))
+    with_new_delete_files = sa.select(deleted.c.data_file_id).where(
         deleted.c.table_id == table_id,
         sa.or_(deleted.c.begin_snapshot > base, deleted.c.end_snapshot > base, deleted.c.partial_max > base),
     )
-    gone |= wanted & set(connection.scalars(changed))
-    now = {
-        r.data_file_id: r.delete_file_id
-        for r in connection.execute(
-            sa.select(deleted.c.data_file_id, deleted.c.delete_file_id).where(
-                deleted.c.table_id == table_id, deleted.c.end_snapshot.is_(None)
-            )
-        )
+    changed |= file_ids & set(connection.scalars(with_new_delete_files))
+    current_delete_files = sa.select(deleted.c.data_file_id, deleted.c.delete_file_id).where(
+        deleted.c.table_id == table_id, deleted.c.end_snapshot.is_(None)
+    )
+    delete_file_ids = {r.data_file_id: r.delete_file_id for r in connection.execute(current_delete_files)}
+    # A flush of inlined deletes adds a delete file whose snapshots are all older than `base`.
+    changed |= {
+        file_id
+        for file_id, deletes in position_deletes.items()
+        if deletes.delete_file is not None and delete_file_ids.get(file_id) != deletes.replaced_delete_file_id
     }
-    # A flush puts positions that the catalog kept into a file of earlier snapshots.
-    gone |= {i for i, mask in masks.items() if mask.file is not None and now.get(i) != mask.replaces}
     if catalog.database.supports_inlining and catalog.has_table(connection, inlined.name):
-        late = sa.select(inlined.c.file_id).where(inlined.c.begin_snapshot > base)
-        gone |= wanted & set(connection.scalars(late))
-    return gone
+        with_new_inlined_deletes = sa.select(inlined.c.file_id).where(inlined.c.begin_snapshot > base)
+        changed |= file_ids & set(connection.scalars(with_new_inlined_deletes))
+    return changed

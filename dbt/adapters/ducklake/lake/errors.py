@@ -1,49 +1,103 @@
-"""What can go wrong with a lake: one type for each kind of answer a caller can give."""
+"""The exceptions of a lake, one class for each way in which a caller can respond.
+
+* LakeError
+  + CatalogError
+  + NotFoundError
+    - ExpiredError
+  + AlreadyExistsError
+  + SchemaChangeError
+  + ConstraintError
+  + ConflictError
+    - BusyError
+  + UnsupportedError
+  + ReadOnlyError
+  + OptionError
+  + StatementError, in `spark.sql.tokens`
+
+Every message names the thing, what was found, what was expected, and the next step. A statement or commit that fails
+has changed nothing.
+"""
 
 
 class LakeError(Exception):
-    """Any refusal of the lake; the message names the thing, what was found, and the next step."""
+    """The base of all errors. Catch it to report any failure of a lake to a user.
+
+    It is raised itself where a caller can do nothing but change the call, for example for a wrong argument.
+    """
 
 
 class CatalogError(LakeError):
-    """The catalog database can not be opened, or what is in it is no lake this version can use."""
+    """The catalog cannot be opened, or holds a lake of another version or an encrypted one.
+
+    Catch it when opening a lake. Correct the catalog string or the settings, or start the database server.
+    """
 
 
 class NotFoundError(LakeError):
-    """A schema, table, view, column or snapshot that is not there."""
+    """A lake, schema, table, view, column or snapshot does not exist.
+
+    Catch it where a thing may be absent. Create it, or continue without it.
+    """
 
 
 class ExpiredError(NotFoundError):
-    """Snapshots that were expired, of which something is asked that only they knew."""
+    """Changes are asked for whose snapshots have been expired.
+
+    Catch it when reading changes incrementally. Read the whole table once instead.
+    """
 
 
 class AlreadyExistsError(LakeError):
-    """A name that is taken."""
+    """The name of a new schema, table, view, macro or column is taken.
+
+    Catch it when creating things that may exist. Use the existing one, or replace it.
+    """
 
 
 class SchemaChangeError(LakeError):
-    """A change of a table's definition that the rules of schema evolution forbid."""
+    """The rules of schema evolution forbid a table definition, or rows do not fit the columns of the table.
+
+    Catch it when applying a new definition. Recreate the table, or add another column and fill it.
+    """
 
 
 class ConstraintError(LakeError):
-    """Rows that a NOT NULL column does not take."""
+    """Rows break a rule for the table's rows, such as NOT NULL.
+
+    Catch it when writing. Correct the rows, or relax the rule.
+    """
 
 
 class ConflictError(LakeError):
-    """Another snapshot was committed meanwhile that this transaction must not pass."""
+    """A concurrent snapshot conflicts with the transaction. Nothing was changed.
+
+    Catch it on commit. Run the whole transaction again on the new state; `Retry.on_conflict` does that.
+    """
 
 
 class BusyError(ConflictError):
-    """Other writers were first, as often as a commit was tried."""
+    """Other writers committed first in every attempt. Nothing was changed.
+
+    Catch it on commit. Do not retry at once: raise `retry.max_count`, or run fewer writers at the same time.
+    """
 
 
 class UnsupportedError(LakeError):
-    """Something of the format that this version can not read or write."""
+    """The lake uses something that this version or Spark cannot read or write.
+
+    Catch it when a lake is shared with other engines. Use the other engine for this table.
+    """
 
 
 class ReadOnlyError(LakeError):
-    """A change asked of a lake that was opened for reading only."""
+    """A lake that was opened read-only cannot be changed.
+
+    Catch it when staging changes. Open the lake with `read_only` set to false.
+    """
 
 
 class OptionError(LakeError):
-    """An option that does not exist, or a value that it does not take."""
+    """An option does not exist, does not take the value, or is not set.
+
+    Catch it when setting options. The message lists the valid names or values.
+    """

@@ -1,7 +1,7 @@
-"""How a table's definition may change: each rule of schema evolution, as a function to a new table.
+"""Schema evolution: functions from a table's definition to a changed one, or to an error if a rule forbids it.
 
-No data file is touched by any of them. A column keeps its id for as long as it lives, and readers
-find its values in old files by that id.
+None of them changes a data file. A column keeps its id until it is dropped, and readers find its values in old files
+by this id.
 """
 
 from __future__ import annotations
@@ -10,36 +10,40 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from .errors import AlreadyExistsError, NotFoundError, SchemaChangeError
+from .errors import AlreadyExistsError, SchemaChangeError
 from .partitions import PartitionField, PartitionSpec, Transform
-from .snapshot import Table
+from .quoted_names import quote_name
+from .snapshot import Table, Tags
 from .sorting import SortKey, SortSpec
-from .types import Column, find_path, is_known, promotes, renumber
+from .types import Column, can_promote, find_path, is_known_type, with_new_ids
 
-Path = tuple[str, ...]
+ColumnPath = tuple[str, ...]
+"""A column, or the nested fields below it, by name."""
+TableChange = Callable[[Table], Table]
 
 _IDENTIFIER = re.compile(r""""(?:[^"]|"")*"|'(?:[^']|'')*'|[^\W\d]\w*""")
 
 
 @dataclass
 class ColumnIds:
-    """The next free column id of a table: ids of dropped columns are never given again."""
+    """Assigns column ids in one table. The ids of dropped columns are never assigned again."""
 
     next: int
 
-    def number(self, column: Column) -> Column:
-        column, self.next = renumber(column, self.next)
+    def assign(self, column: Column) -> Column:
+        """The column with new ids for itself and its nested fields."""
+        column, self.next = with_new_ids(column, self.next)
         return column
 
 
 def check_columns(columns: tuple[Column, ...], table: str) -> None:
-    """Raises where columns can not stand in one table."""
+    """Raises if a table cannot have these columns."""
     if not columns:
         raise SchemaChangeError(f"table {table} needs at least one column")
     _check_names(columns, f"table {table}")
     for column in columns:
         for field in column.walk():
-            if not is_known(field.type):
+            if not is_known_type(field.type):
                 raise SchemaChangeError(
                     f"column {column.name} of table {table} has type {field.type!r}, which DuckLake does not have"
                 )
@@ -57,12 +61,12 @@ def _check_names(columns: tuple[Column, ...], where: str) -> None:
         seen.add(column.name.lower())
 
 
-def add_column(table: Table, parent: Path, column: Column, ids: ColumnIds) -> Table:
-    """The table with one more column, or with one more field in the struct at `parent`."""
+def add_column(table: Table, parent: ColumnPath, column: Column, ids: ColumnIds) -> Table:
+    """The table with another column, or with another field in the struct at `parent`."""
     if not parent:
-        _require_free(table, table.columns, column.name, f"table {table.name}")
-        return replace(table, columns=(*table.columns, ids.number(column)))
-    struct = _find(table, parent)
+        _check_name_is_free(table.columns, column.name, f"table {table.name}")
+        return replace(table, columns=(*table.columns, ids.assign(column)))
+    struct = table.column(*parent)
     if struct.type == "list":
         struct = struct.children[0]
     if struct.type != "struct":
@@ -76,12 +80,13 @@ def add_column(table: Table, parent: Path, column: Column, ids: ColumnIds) -> Ta
             " old files have no value for it, and only whole columns are filled in; add it without, then"
             " UPDATE the rows that need a value"
         )
-    _require_free(table, struct.children, column.name, f"column {'.'.join(parent)} of table {table.name}")
-    return _put(table, replace(struct, children=(*struct.children, ids.number(column))))
+    _check_name_is_free(struct.children, column.name, f"column {'.'.join(parent)} of table {table.name}")
+    return _replace_column(table, replace(struct, children=(*struct.children, ids.assign(column))))
 
 
-def drop_column(table: Table, path: Path) -> Table:
-    column = _find(table, path)
+def drop_column(table: Table, path: ColumnPath) -> Table:
+    """The table without a column or struct field. The last column and the columns of its layout cannot be dropped."""
+    column = table.column(*path)
     if len(path) == 1:
         if len(table.columns) == 1:
             raise SchemaChangeError(
@@ -95,13 +100,13 @@ def drop_column(table: Table, path: Path) -> Table:
                     " change the partitioning first (ALTER TABLE ... RESET PARTITIONED BY)"
                 )
         for key in table.sort.keys if table.sort else ():
-            if mentions(key.expression, column.name):
+            if _mentions(key.expression, column.name):
                 raise SchemaChangeError(
                     f"column {column.name} can not be dropped: table {table.name} is sorted by {key.expression};"
                     " change the sort order first (ALTER TABLE ... RESET SORTED BY)"
                 )
         return replace(table, columns=tuple(c for c in table.columns if c.id != column.id))
-    parent = _find(table, path[:-1])
+    parent = table.column(*path[:-1])
     if parent.type != "struct":
         raise SchemaChangeError(
             f"{'.'.join(path)} of table {table.name} can not be dropped: it is a part of a {parent.type},"
@@ -112,46 +117,49 @@ def drop_column(table: Table, path: Path) -> Table:
             f"field {'.'.join(path)} is the last one of its struct and can not be dropped; drop"
             f" {'.'.join(path[:-1])} instead"
         )
-    return _put(table, replace(parent, children=tuple(c for c in parent.children if c.id != column.id)))
+    return _replace_column(table, replace(parent, children=tuple(c for c in parent.children if c.id != column.id)))
 
 
-def rename_column(table: Table, path: Path, name: str) -> Table:
-    column = _find(table, path)
+def rename_column(table: Table, path: ColumnPath, name: str) -> Table:
+    """The table with another name for a column or struct field, also in its sort keys."""
+    column = table.column(*path)
     if len(path) == 1:
         siblings, where = table.columns, f"table {table.name}"
     else:
-        parent = _find(table, path[:-1])
+        parent = table.column(*path[:-1])
         if parent.type != "struct":
             raise SchemaChangeError(
                 f"{'.'.join(path)} of table {table.name} can not be renamed: the parts of a {parent.type}"
                 " have fixed names"
             )
         siblings, where = parent.children, f"column {'.'.join(path[:-1])} of table {table.name}"
-    _require_free(table, tuple(s for s in siblings if s.id != column.id), name, where)
-    renamed = _put(table, replace(column, name=name))
+    _check_name_is_free(tuple(s for s in siblings if s.id != column.id), name, where)
+    renamed = _replace_column(table, replace(column, name=name))
     if len(path) == 1 and renamed.sort:
-        keys = tuple(replace(key, expression=rename_in(key.expression, column.name, name)) for key in renamed.sort.keys)
+        keys = tuple(
+            replace(key, expression=_rename_in(key.expression, column.name, name)) for key in renamed.sort.keys
+        )
         renamed = replace(renamed, sort=replace(renamed.sort, keys=keys))
     return renamed
 
 
-def retype_column(table: Table, path: Path, new: Column, ids: ColumnIds) -> Table:
-    """The table with a column of a wider type; struct fields may come and go with it."""
-    return _put(table, _promoted(table, _find(table, path), new, ids, ".".join(path)))
+def change_column_type(table: Table, path: ColumnPath, new: Column, ids: ColumnIds) -> Table:
+    """The table with a wider type of a column. In a nested type, struct fields may be added and dropped."""
+    return _replace_column(table, _promoted_column(table, table.column(*path), new, ids, ".".join(path)))
 
 
-def _promoted(table: Table, old: Column, new: Column, ids: ColumnIds, path: str) -> Column:
+def _promoted_column(table: Table, old: Column, new: Column, ids: ColumnIds, path: str) -> Column:
     if old.same_shape(new):
         return old
     if old.children and old.type == new.type:
         wanted = {c.name.lower(): c for c in new.children}
         kept = [
-            _promoted(table, child, wanted.pop(child.name.lower()), ids, f"{path}.{child.name}")
+            _promoted_column(table, child, wanted.pop(child.name.lower()), ids, f"{path}.{child.name}")
             for child in old.children
             if child.name.lower() in wanted
         ]
-        return replace(old, children=(*kept, *(ids.number(c) for c in wanted.values())))
-    if not promotes(old.type, new.type):
+        return replace(old, children=(*kept, *(ids.assign(c) for c in wanted.values())))
+    if not can_promote(old.type, new.type):
         raise SchemaChangeError(
             f"column {path} of table {table.name} can not change from {old.type_text()} to {new.type_text()}:"
             " only a wider type of the same kind is allowed, so that every old value stays what it was"
@@ -161,69 +169,72 @@ def _promoted(table: Table, old: Column, new: Column, ids: ColumnIds, path: str)
     return replace(old, type=new.type)
 
 
-def widen(table: Table, others: Iterable[Column], ids: ColumnIds) -> Table:
-    """The table with what these columns have more than its own: columns, fields of structs, wider types.
+def merge_schema(table: Table, columns: Iterable[Column], ids: ColumnIds) -> Table:
+    """The table with the columns, struct fields and wider types that the given columns have in addition.
 
-    Where a type does not hold every value of the table's, the table's stays.
+    A column keeps its type if the other type cannot hold all of its values.
     """
-    return replace(table, columns=_widened(table.columns, others, ids))
+    return replace(table, columns=_merged_columns(table.columns, columns, ids))
 
 
-def _widened(own: tuple[Column, ...], others: Iterable[Column], ids: ColumnIds) -> tuple[Column, ...]:
-    more = {c.name.lower(): c for c in others}
-    kept = [_wider(column, more.pop(column.name.lower(), column), ids) for column in own]
-    return (*kept, *(ids.number(c) for c in more.values()))
+def _merged_columns(own: tuple[Column, ...], others: Iterable[Column], ids: ColumnIds) -> tuple[Column, ...]:
+    remaining = {c.name.lower(): c for c in others}
+    merged = [_merged_column(column, remaining.pop(column.name.lower(), column), ids) for column in own]
+    return (*merged, *(ids.assign(c) for c in remaining.values()))
 
 
-def _wider(own: Column, other: Column, ids: ColumnIds) -> Column:
+def _merged_column(own: Column, other: Column, ids: ColumnIds) -> Column:
     if own.children and own.type == other.type:
-        return replace(own, children=_widened(own.children, other.children, ids))
-    return replace(own, type=other.type) if promotes(own.type, other.type) else own
+        return replace(own, children=_merged_columns(own.children, other.children, ids))
+    return replace(own, type=other.type) if can_promote(own.type, other.type) else own
 
 
-def set_not_null(table: Table, path: Path, not_null: bool) -> Table:
+def set_not_null(table: Table, path: ColumnPath, not_null: bool) -> Table:
     if len(path) > 1:
         raise SchemaChangeError(
             f"NOT NULL can be set on whole columns only, not on the field {'.'.join(path)} of table {table.name}"
         )
-    column = _find(table, path)
-    return _put(table, replace(column, nulls_allowed=not not_null))
+    column = table.column(*path)
+    return _replace_column(table, replace(column, nulls_allowed=not not_null))
 
 
-def set_default(table: Table, path: Path, value: str | None, kind: str = "literal", dialect: str = "duckdb") -> Table:
-    """The table with another default for rows to come; old rows keep what they have."""
+def set_default(
+    table: Table, path: ColumnPath, value: str | None, kind: str = "literal", dialect: str = "duckdb"
+) -> Table:
+    """The table with another default for new rows. Existing rows keep their values."""
     if len(path) > 1:
         raise SchemaChangeError(
             f"a default can be set on whole columns only, not on the field {'.'.join(path)} of table {table.name}"
         )
-    column = _find(table, path)
+    column = table.column(*path)
     if column.children and value is not None:
         raise SchemaChangeError(f"column {column.name} of table {table.name} is nested and can have no default")
-    return _put(
+    return _replace_column(
         table,
         replace(column, default_value=value, default_value_type=kind, default_value_dialect=dialect),
     )
 
 
-def set_column_comment(table: Table, path: Path, comment: str | None) -> Table:
-    column = _find(table, path)
-    return _put(table, replace(column, tags=with_comment(column.tags, comment)))
+def set_column_comment(table: Table, path: ColumnPath, comment: str | None) -> Table:
+    column = table.column(*path)
+    return _replace_column(table, replace(column, tags=with_comment(column.tags, comment)))
 
 
-def with_comment(tags: tuple[tuple[str, str], ...], comment: str | None) -> tuple[tuple[str, str], ...]:
+def with_comment(tags: Tags, comment: str | None) -> Tags:
+    """The tags with this comment in place of any other; None removes it."""
     kept = tuple((key, value) for key, value in tags if key != "comment")
     return kept if comment is None else tuple(sorted((*kept, ("comment", comment))))
 
 
 def set_partition(table: Table, keys: list[tuple[str, Transform]], spec_id: int) -> Table:
-    """The table whose new files are split by these keys; files that are there stay as they are."""
+    """The table with these partition keys for new files. Existing files keep their partitioning."""
     fields = []
     for index, (name, transform) in enumerate(keys):
         column = find_path(table.columns, (name,))
         if column is None:
-            there = ", ".join(c.name for c in table.columns)
+            names = ", ".join(c.name for c in table.columns)
             raise SchemaChangeError(
-                f"table {table.name} can not be partitioned by {name}: it has no such column; it has {there}"
+                f"table {table.name} can not be partitioned by {name}: it has no such column; it has {names}"
             )
         if not transform.applies_to(column[0].type):
             raise SchemaChangeError(
@@ -233,57 +244,58 @@ def set_partition(table: Table, keys: list[tuple[str, Transform]], spec_id: int)
         fields.append(PartitionField(index, column[0].id, transform))
     if len(set(fields)) != len({(f.column_id, f.transform) for f in fields}):
         raise SchemaChangeError(f"table {table.name} can not be partitioned by the same key twice")
-    old = table.partition
-    if old and old.fields == tuple(fields):
+    if table.partition and table.partition.fields == tuple(fields):
         return table
     return replace(table, partition=PartitionSpec(spec_id, tuple(fields)) if fields else None)
 
 
 def set_sort(table: Table, keys: tuple[SortKey, ...], sort_id: int) -> Table:
-    """The table whose new files are sorted by these keys."""
+    """The table with these sort keys for new files."""
     if table.sort and table.sort.keys == keys:
         return table
     return replace(table, sort=SortSpec(sort_id, keys) if keys else None)
 
 
 def replace_columns(table: Table, new: tuple[Column, ...], ids: ColumnIds) -> Table:
-    """The table with other columns; one of the same name and shape stays the column it was.
+    """The table with other columns. A column of the same name keeps its id if it can hold all earlier values.
 
-    That a column keeps its id is what lets the change feed and time travel follow it. The order of
-    columns is that of their ids, though: one that moved before an older one takes a new id.
+    Time travel and the change feed follow a column by its id. Columns are in the order of their ids, though. So a
+    column that moves in front of an older one gets a new id.
     """
 
-    def level(old: tuple[Column, ...], wanted: tuple[Column, ...]) -> tuple[Column, ...]:
-        placed: list[Column] = []
-        for column in wanted:
-            was = next((c for c in old if c.name.lower() == column.name.lower()), None)
-            if was and was.id > (placed[-1].id if placed else 0) and _holds(was, column):
-                children = level(was.children, column.children)
-                placed.append(replace(column, id=was.id, initial_default=was.initial_default, children=children))
+    def with_ids(old: tuple[Column, ...], new: tuple[Column, ...]) -> tuple[Column, ...]:
+        result: list[Column] = []
+        for column in new:
+            same_name = next((c for c in old if c.name.lower() == column.name.lower()), None)
+            last_id = result[-1].id if result else 0
+            if same_name and same_name.id > last_id and _holds_values_of(column, same_name):
+                children = with_ids(same_name.children, column.children)
+                initial_default = same_name.initial_default
+                result.append(replace(column, id=same_name.id, initial_default=initial_default, children=children))
             else:
-                placed.append(ids.number(column))
-        return tuple(placed)
+                result.append(ids.assign(column))
+        return tuple(result)
 
-    return replace(table, columns=level(table.columns, new))
-
-
-def _holds(old: Column, new: Column) -> bool:
-    """Whether every value of the old column is one of the new column too."""
-    return old.same_shape(new) or promotes(old.type, new.type)
+    return replace(table, columns=with_ids(table.columns, new))
 
 
-def mentions(expression: str, name: str) -> bool:
+def _holds_values_of(new: Column, old: Column) -> bool:
+    return old.same_shape(new) or can_promote(old.type, new.type)
+
+
+def _mentions(expression: str, name: str) -> bool:
+    """Whether a sort expression uses a column."""
     return any(_unquote(m[0]).lower() == name.lower() for m in _IDENTIFIER.finditer(expression) if m[0][0] != "'")
 
 
-def rename_in(expression: str, old: str, new: str) -> str:
-    """A sort expression with one column's name replaced, and not a character besides."""
+def _rename_in(expression: str, old: str, new: str) -> str:
+    """A sort expression with another name for one column, otherwise unchanged."""
 
     def renamed(match: re.Match[str]) -> str:
         word = match[0]
         if word[0] == "'" or _unquote(word).lower() != old.lower():
             return word
-        return new if re.fullmatch(r"[a-z_][a-z0-9_]*", new) else '"' + new.replace('"', '""') + '"'
+        return new if re.fullmatch(r"[a-z_][a-z0-9_]*", new) else quote_name(new)
 
     return _IDENTIFIER.sub(renamed, expression)
 
@@ -292,29 +304,18 @@ def _unquote(word: str) -> str:
     return word[1:-1].replace('""', '"') if word[0] == '"' else word
 
 
-def _find(table: Table, path: Path) -> Column:
-    found = find_path(table.columns, path)
-    if found is None:
-        there = ", ".join(c.name for c in table.columns)
-        raise NotFoundError(f"table {table.name} has no column {'.'.join(path)}; its columns are {there}")
-    return found[-1]
-
-
-def _require_free(table: Table, siblings: tuple[Column, ...], name: str, where: str) -> None:
+def _check_name_is_free(siblings: tuple[Column, ...], name: str, where: str) -> None:
     if any(s.name.lower() == name.lower() for s in siblings):
         raise AlreadyExistsError(f"{where} already has a column {name}")
 
 
-def _put(table: Table, new: Column) -> Table:
-    """The table with the column or field of the same id replaced, wherever it stands."""
+def _replace_column(table: Table, new: Column) -> Table:
+    """The table with the column or nested field of the same id replaced."""
 
-    def visit(column: Column) -> Column:
+    def replaced(column: Column) -> Column:
         if column.id == new.id:
             return new
-        children = tuple(map(visit, column.children))
+        children = tuple(map(replaced, column.children))
         return column if children == column.children else replace(column, children=children)
 
-    return replace(table, columns=tuple(map(visit, table.columns)))
-
-
-Change = Callable[[Table], Table]
+    return replace(table, columns=tuple(map(replaced, table.columns)))

@@ -1,4 +1,4 @@
-"""The files of a table at one version, with what was deleted from each."""
+"""The data files of a table at a snapshot, with their position deletes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from . import tables as t
 from .catalog import Catalog
-from .deletes import Mask
+from .deletes import PositionDeletes
 from .partitions import PartitionField, PartitionSpec, parse_transform
 from .paths import resolve
 from .predicates import Predicate
@@ -19,10 +19,12 @@ from .pruning import FileStats, compile_predicate, needed_column_ids
 from .snapshot import Table
 from .stats import ColumnStats
 
+_MAX_IDS_IN_QUERY = 500
+
 
 @dataclass(frozen=True)
 class NameMapEntry:
-    """A field of a file that is found by its name, because the file carries no field ids."""
+    """Maps a field of a Parquet file to a column by name, because the file has no field ids."""
 
     source_name: str
     column_id: int
@@ -35,7 +37,7 @@ NameMap = tuple[NameMapEntry, ...]
 
 @dataclass(frozen=True)
 class NewDataFile:
-    """A file that was written and that no snapshot knows yet."""
+    """A data file that is written but not committed."""
 
     path: str
     path_is_relative: bool
@@ -46,34 +48,38 @@ class NewDataFile:
     partition_id: int | None = None
     partition_values: tuple[str | None, ...] = ()
     name_map: NameMap | None = None
-    partition: PartitionSpec | None = None
-    """The partitioning that `partition_id` names, for the case that the table gets another one meanwhile."""
-    versions: bool = False
-    """Whether its rows are new versions of rows that were there, with their row ids."""
-    mask: Mask | None = None
-    """What was deleted of it again before it was committed."""
+    partition_spec: PartitionSpec | None = None
+    """The partition spec with the id `partition_id`. The table may get another one before the commit."""
+    holds_updated_rows: bool = False
+    """Whether its rows are new versions of existing rows, with the row ids of those."""
+    position_deletes: PositionDeletes | None = None
+    """Rows of the file that the same transaction deleted again."""
 
     @property
     def live_rows(self) -> int:
-        return self.record_count - (self.mask.file.delete_count if self.mask and self.mask.file else 0)
+        delete_file = self.position_deletes.delete_file if self.position_deletes else None
+        return self.record_count - (delete_file.delete_count if delete_file else 0)
 
 
 @dataclass(frozen=True)
 class DeleteFile:
+    """A delete file of a data file. `path` is complete."""
+
     id: int
     path: str
     format: str
     delete_count: int
     begin_snapshot: int | None = None
-    """The snapshot that brought the file, or the first of those that it names; None while it is only staged."""
+    """The snapshot that added the file, or the first snapshot that its positions name; None if only staged."""
     partial_max: int | None = None
+    """The last snapshot that its positions name; None if they name none."""
     file_size_bytes: int | None = None
     footer_size: int | None = None
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data file of a table; `path` is whole, below the lake's data path or absolute."""
+    """A data file of a table. `path` is complete: it starts with the lake's data path or is absolute."""
 
     id: int
     path: str
@@ -82,14 +88,15 @@ class DataFile:
     footer_size: int | None = None
     row_id_start: int | None = None
     begin_snapshot: int | None = None
-    """The snapshot that brought the file; None while it is only staged."""
+    """The snapshot that added the file; None if it is only staged."""
     partition_id: int | None = None
     mapping_id: int | None = None
     partial_max: int | None = None
+    """The last snapshot of which the file holds rows, if it holds rows of several snapshots."""
     delete_files: tuple[DeleteFile, ...] = ()
-    """One at most, but of a file that the reference rewrote: it may flush more that was deleted of it into another."""
+    """At most one, unless the reference rewrote the file: it may flush later deletes into another delete file."""
     inlined_deletes: tuple[int, ...] = field(default=())
-    """Positions in the file whose deletion is kept in the catalog."""
+    """Deleted positions of the file that the catalog stores."""
 
     @property
     def delete_file(self) -> DeleteFile | None:
@@ -104,7 +111,7 @@ class DataFile:
         return self.record_count - sum(f.delete_count for f in self.delete_files) - len(self.inlined_deletes)
 
 
-DATA_FILE = tuple(
+DATA_FILE_COLUMNS = tuple(
     t.data_file.c[name]
     for name in (
         "data_file_id",
@@ -120,23 +127,24 @@ DATA_FILE = tuple(
         "partial_max",
     )
 )
-"""What a query selects for `data_file_of`."""
-DELETE_FILE = (
+"""The columns that `data_file_from_row` needs."""
+
+DELETE_FILE_COLUMNS = (
     t.delete_file.c.delete_file_id,
     t.delete_file.c.path.label("delete_path"),
     t.delete_file.c.path_is_relative.label("delete_path_is_relative"),
     t.delete_file.c.format,
     t.delete_file.c.delete_count,
-    t.delete_file.c.begin_snapshot.label("delete_begun"),
+    t.delete_file.c.begin_snapshot.label("delete_begin_snapshot"),
     t.delete_file.c.partial_max.label("delete_partial_max"),
     t.delete_file.c.file_size_bytes.label("delete_size"),
     t.delete_file.c.footer_size.label("delete_footer_size"),
 )
-"""Likewise for `delete_file_of`."""
+"""The columns that `delete_file_from_row` needs."""
 
 
-def data_file_of(row: Any, folder: str) -> DataFile:
-    """A data file of a table in a folder, as if nothing were deleted of it."""
+def data_file_from_row(row: Any, folder: str) -> DataFile:
+    """The data file of a catalog row, without its position deletes. `folder` is that of the table."""
     return DataFile(
         id=row.data_file_id,
         path=resolve(folder, row.path, bool(row.path_is_relative)),
@@ -151,13 +159,13 @@ def data_file_of(row: Any, folder: str) -> DataFile:
     )
 
 
-def delete_file_of(row: Any, folder: str) -> DeleteFile:
+def delete_file_from_row(row: Any, folder: str) -> DeleteFile:
     return DeleteFile(
         row.delete_file_id,
         resolve(folder, row.delete_path, bool(row.delete_path_is_relative)),
         row.format or "parquet",
         row.delete_count,
-        row.delete_begun,
+        row.delete_begin_snapshot,
         row.delete_partial_max,
         row.delete_size,
         row.delete_footer_size,
@@ -173,35 +181,35 @@ def table_files(
     predicate: Predicate | None = None,
     time_zone: str = "UTC",
 ) -> list[DataFile]:
-    """The data files of a table at a snapshot that can hold a row for which the predicate is true."""
-    wanted = _matching(connection, table, at, predicate, time_zone) if predicate is not None else None
-    if wanted is not None and not wanted:
+    """The data files of a table at snapshot `at` that may contain a row for which the predicate is true."""
+    matching = _matching_file_ids(connection, table, at, predicate, time_zone) if predicate is not None else None
+    if matching is not None and not matching:
         return []
     data, deleted = t.data_file, t.delete_file
     query = (
-        sa.select(*DATA_FILE, *DELETE_FILE)
+        sa.select(*DATA_FILE_COLUMNS, *DELETE_FILE_COLUMNS)
         .outerjoin(deleted, sa.and_(deleted.c.data_file_id == data.c.data_file_id, t.alive(deleted, at)))
         .where(data.c.table_id == table.id, t.alive(data, at))
         .order_by(data.c.data_file_id, deleted.c.delete_file_id)
     )
-    if wanted is not None and len(wanted) <= 500:
-        query = query.where(data.c.data_file_id.in_(wanted))
+    if matching is not None and len(matching) <= _MAX_IDS_IN_QUERY:
+        query = query.where(data.c.data_file_id.in_(matching))
     inlined = inlined_deletes(connection, catalog, table.id, at)
     files: list[DataFile] = []
-    for r in connection.execute(query):
-        if wanted is not None and r.data_file_id not in wanted:
+    for row in connection.execute(query):
+        if matching is not None and row.data_file_id not in matching:
             continue
-        by_file = (delete_file_of(r, folder),) if r.delete_file_id is not None else ()
-        if files and files[-1].id == r.data_file_id:
-            files[-1] = replace(files[-1], delete_files=files[-1].delete_files + by_file)
+        delete_files = (delete_file_from_row(row, folder),) if row.delete_file_id is not None else ()
+        if files and files[-1].id == row.data_file_id:
+            files[-1] = replace(files[-1], delete_files=files[-1].delete_files + delete_files)
             continue
-        deletes = inlined.get(r.data_file_id, ())
-        files.append(replace(data_file_of(r, folder), delete_files=by_file, inlined_deletes=deletes))
+        file = data_file_from_row(row, folder)
+        files.append(replace(file, delete_files=delete_files, inlined_deletes=inlined.get(file.id, ())))
     return files
 
 
 def count_files(connection: sa.Connection, table_id: int, at: int) -> int:
-    """How many data files a table has at a snapshot."""
+    """The number of data files of a table at snapshot `at`."""
     data = t.data_file
     return (
         connection.scalar(
@@ -211,20 +219,20 @@ def count_files(connection: sa.Connection, table_id: int, at: int) -> int:
     )
 
 
-def _matching(
+def _matching_file_ids(
     connection: sa.Connection, table: Table, at: int, predicate: Predicate, time_zone: str
 ) -> set[int] | None:
-    """The ids of the files that can match; None where nothing in the catalog can tell."""
-    specs = _all_specs(connection, table.id)
+    """The ids of files that may match; None if the catalog has nothing to prune by."""
+    specs = _partition_specs(connection, table.id)
     column_ids = needed_column_ids(predicate, table.columns)
     if not column_ids:
         return None
-    test = compile_predicate(predicate, table.columns, specs, time_zone)
+    may_match = compile_predicate(predicate, table.columns, specs, time_zone)
     data, stats, values = t.data_file, t.file_column_stats, t.file_partition_value
-    live = sa.and_(data.c.table_id == table.id, t.alive(data, at))
+    current = sa.and_(data.c.table_id == table.id, t.alive(data, at))
     partition_ids: dict[int, int | None] = {
         r.data_file_id: r.partition_id
-        for r in connection.execute(sa.select(data.c.data_file_id, data.c.partition_id).where(live))
+        for r in connection.execute(sa.select(data.c.data_file_id, data.c.partition_id).where(current))
     }
     columns: dict[int, dict[int, ColumnStats]] = defaultdict(dict)
     query = sa.select(
@@ -238,10 +246,10 @@ def _matching(
     ).where(stats.c.table_id == table.id, stats.c.column_id.in_(column_ids))
     row: Any
     for row in connection.execute(query):
-        file_id, column_id, *facts = row
+        file_id, column_id, *statistics = row
         if file_id in partition_ids:
-            columns[file_id][column_id] = ColumnStats(0, *facts)
-    keys: dict[int, list[str | None]] = defaultdict(list)
+            columns[file_id][column_id] = ColumnStats(0, *statistics)
+    partition_values: dict[int, list[str | None]] = defaultdict(list)
     if any(field.column_id in column_ids for spec in specs.values() for field in spec.fields):
         query = (
             sa.select(values.c.data_file_id, values.c.partition_value)
@@ -249,16 +257,16 @@ def _matching(
             .order_by(values.c.data_file_id, values.c.partition_key_index)
         )
         for row in connection.execute(query):
-            keys[row.data_file_id].append(row.partition_value)
+            partition_values[row.data_file_id].append(row.partition_value)
     return {
         file_id
         for file_id, partition_id in partition_ids.items()
-        if test(FileStats(columns.get(file_id, {}), partition_id, keys.get(file_id, ())))
+        if may_match(FileStats(columns.get(file_id, {}), partition_id, partition_values.get(file_id, ())))
     }
 
 
-def _all_specs(connection: sa.Connection, table_id: int) -> dict[int, PartitionSpec]:
-    """Every partitioning that a table ever had: old files keep theirs."""
+def _partition_specs(connection: sa.Connection, table_id: int) -> dict[int, PartitionSpec]:
+    """All partition specs that a table ever had, because old files keep theirs."""
     part = t.partition_column
     fields: dict[int, list[PartitionField]] = defaultdict(list)
     query = sa.select(part).where(part.c.table_id == table_id).order_by(part.c.partition_key_index)
@@ -268,7 +276,7 @@ def _all_specs(connection: sa.Connection, table_id: int) -> dict[int, PartitionS
 
 
 def inlined_deletes(connection: sa.Connection, catalog: Catalog, table_id: int, at: int) -> dict[int, tuple[int, ...]]:
-    """Positions deleted from each data file that are kept in the catalog instead of in delete files."""
+    """The inlined deletes of each data file at snapshot `at`: positions that the catalog stores."""
     source = t.inlined_delete(table_id)
     if not catalog.database.supports_inlining or not catalog.has_table(connection, source.name):
         return {}
@@ -280,7 +288,7 @@ def inlined_deletes(connection: sa.Connection, catalog: Catalog, table_id: int, 
 
 
 def name_maps(connection: sa.Connection, table_id: int) -> dict[int, NameMap]:
-    """The name maps of a table by their mapping id."""
+    """The name maps of a table, by mapping id."""
     mapping, entry = t.column_mapping, t.name_mapping
     query = (
         sa.select(entry)
@@ -292,10 +300,10 @@ def name_maps(connection: sa.Connection, table_id: int) -> dict[int, NameMap]:
     for row in connection.execute(query):
         rows[row.mapping_id][row.parent_column].append(row)
 
-    def level(below: Mapping[int | None, list[Any]], parent: int | None) -> NameMap:
+    def entries(by_parent: Mapping[int | None, list[Any]], parent: int | None) -> NameMap:
         return tuple(
-            NameMapEntry(r.source_name, r.target_field_id, bool(r.is_partition), level(below, r.column_id))
-            for r in below.get(parent, ())
+            NameMapEntry(r.source_name, r.target_field_id, bool(r.is_partition), entries(by_parent, r.column_id))
+            for r in by_parent.get(parent, ())
         )
 
-    return {mapping_id: level(below, None) for mapping_id, below in rows.items()}
+    return {mapping_id: entries(by_parent, None) for mapping_id, by_parent in rows.items()}

@@ -1,4 +1,4 @@
-"""The options of a lake: what there is, what each takes, and which one holds for a table."""
+"""The options of a lake: their names, valid values and defaults, and the value that applies to a table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from .errors import OptionError
 
-Key = tuple[str | None, int | None, str]
-"""Scope (None, "schema" or "table"), the scope's id, and the option's name."""
+OptionKey = tuple[str | None, int | None, str]
+"""Scope (None for the lake, "schema" or "table"), id of the schema or table, and name of the option."""
 
 COMPRESSIONS = ("uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4", "lz4_raw")
 
@@ -31,7 +31,7 @@ _INTERVAL = re.compile(
 
 
 def parse_size(text: str) -> int:
-    """A number of bytes from words such as `512MB` or `1.5 GiB`."""
+    """The number of bytes in a text such as `512MB` or `1.5 GiB`. A ValueError describes a valid text."""
     match = _SIZE.fullmatch(text)
     unit = match[2].lower() if match else ""
     if not match or unit not in _UNITS:
@@ -39,41 +39,41 @@ def parse_size(text: str) -> int:
     return int(float(match[1]) * _UNITS[unit])
 
 
-def _size(text: str) -> str:
+def _parse_size(text: str) -> str:
     size = parse_size(text)
     if size <= 0:
         raise ValueError("a size above zero, such as 512MB")
     return str(size)
 
 
-def _count(least: int) -> Callable[[str], str]:
+def _parse_count(minimum: int) -> Callable[[str], str]:
     def parse(text: str) -> str:
-        if not text.strip().isdigit() or int(text) < least:
-            raise ValueError(f"a whole number of at least {least}")
+        if not text.strip().isdigit() or int(text) < minimum:
+            raise ValueError(f"a whole number of at least {minimum}")
         return str(int(text))
 
     return parse
 
 
-def _flag(text: str) -> str:
+def _parse_flag(text: str) -> str:
     if text.strip().lower() not in ("true", "false", "1", "0", "t", "f", "yes", "no"):
         raise ValueError("true or false")
     return "true" if text.strip().lower() in ("true", "1", "t", "yes") else "false"
 
 
-def _compression(text: str) -> str:
+def _parse_compression(text: str) -> str:
     if text.lower() not in COMPRESSIONS:
         raise ValueError("one of " + ", ".join(COMPRESSIONS))
     return text.lower()
 
 
-def _version(text: str) -> str:
+def _parse_version(text: str) -> str:
     if text.lower().lstrip("v") not in ("1", "2"):
         raise ValueError("1 or 2")
     return "V" + text.lower().lstrip("v")
 
 
-def _share(text: str) -> str:
+def _parse_fraction(text: str) -> str:
     try:
         value = float(text)
     except ValueError:
@@ -83,7 +83,7 @@ def _share(text: str) -> str:
     return f"{value:.6f}"
 
 
-def _interval(text: str) -> str:
+def _parse_interval(text: str) -> str:
     if text and not _INTERVAL.fullmatch(text):
         raise ValueError("a duration such as 7 days")
     return text
@@ -92,33 +92,33 @@ def _interval(text: str) -> str:
 @dataclass(frozen=True)
 class Option:
     parse: Callable[[str], str]
-    """The text that the catalog holds, from what a user wrote; ValueError says what is taken."""
+    """Turns a user's text into the text for the catalog. A ValueError describes a valid text."""
     default: str | None
     scopes: tuple[str | None, ...] = (None, "schema", "table")
 
 
 OPTIONS: Mapping[str, Option] = {
-    "auto_compact": Option(_flag, "true"),
-    "data_inlining_row_limit": Option(_count(0), "10"),
-    "delete_older_than": Option(_interval, None, (None,)),
-    "expire_older_than": Option(_interval, None, (None,)),
-    "hive_file_pattern": Option(_flag, "true"),
-    "parquet_compression": Option(_compression, "snappy"),
-    "parquet_compression_level": Option(_count(0), None),
-    "parquet_row_group_size": Option(_count(1), None),
-    "parquet_row_group_size_bytes": Option(_size, None),
-    "parquet_version": Option(_version, "V1"),
-    "per_thread_output": Option(_flag, "false"),
-    "require_commit_message": Option(_flag, "false", (None,)),
-    "rewrite_delete_threshold": Option(_share, "0.95"),
-    "sort_on_insert": Option(_flag, "true"),
-    "target_file_size": Option(_size, str(512 * 1000 * 1000)),
-    "write_deletion_vectors": Option(_flag, "false"),
+    "auto_compact": Option(_parse_flag, "true"),
+    "data_inlining_row_limit": Option(_parse_count(0), "10"),
+    "delete_older_than": Option(_parse_interval, None, (None,)),
+    "expire_older_than": Option(_parse_interval, None, (None,)),
+    "hive_file_pattern": Option(_parse_flag, "true"),
+    "parquet_compression": Option(_parse_compression, "snappy"),
+    "parquet_compression_level": Option(_parse_count(0), None),
+    "parquet_row_group_size": Option(_parse_count(1), None),
+    "parquet_row_group_size_bytes": Option(_parse_size, None),
+    "parquet_version": Option(_parse_version, "V1"),
+    "per_thread_output": Option(_parse_flag, "false"),
+    "require_commit_message": Option(_parse_flag, "false", (None,)),
+    "rewrite_delete_threshold": Option(_parse_fraction, "0.95"),
+    "sort_on_insert": Option(_parse_flag, "true"),
+    "target_file_size": Option(_parse_size, str(512 * 1000 * 1000)),
+    "write_deletion_vectors": Option(_parse_flag, "false"),
 }
 
 
 def parse_option(name: str, value: object, scope: str | None = None) -> str:
-    """The text to store for an option; an error that says what the option takes."""
+    """The text to store for a value of an option. Raises an OptionError if the value or the scope is invalid."""
     option = OPTIONS.get(name.lower())
     if option is None:
         raise OptionError(f"there is no option {name!r}; there are {', '.join(OPTIONS)}")
@@ -133,11 +133,11 @@ def parse_option(name: str, value: object, scope: str | None = None) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """The options as set in a lake; the nearest scope wins: table, schema, lake, default."""
+    """The options that are set in a lake. The first of these applies: table, schema, lake, default."""
 
-    values: Mapping[Key, str] = field(default_factory=dict)
+    values: Mapping[OptionKey, str] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
-    """What holds where nothing is set, in place of the usual defaults."""
+    """Defaults that take precedence over those of `OPTIONS`."""
 
     @classmethod
     def from_rows(
@@ -155,16 +155,16 @@ class Options:
     def flag(self, name: str, schema_id: int | None = None, table_id: int | None = None) -> bool:
         return (self.get(name, schema_id, table_id) or "false").lower() == "true"
 
-    def set_value(self, name: str, schema_id: int, table_id: int) -> str | None:
-        """An option's value where somebody set it: for the table, its schema or the lake."""
-        keys: list[Key] = [("table", table_id, name), ("schema", schema_id, name), (None, None, name)]
+    def explicit_value(self, name: str, schema_id: int, table_id: int) -> str | None:
+        """The value that is set for the table, its schema or the lake; None if only a default applies."""
+        keys: list[OptionKey] = [("table", table_id, name), ("schema", schema_id, name), (None, None, name)]
         return next((self.values[key] for key in keys if self.values.get(key) is not None), None)
 
     def number(self, name: str, schema_id: int | None = None, table_id: int | None = None) -> int | None:
         text = self.get(name, schema_id, table_id)
         return None if text is None else int(text)
 
-    def with_values(self, values: Mapping[Key, str | None]) -> Options:
-        """These options with some set, and those removed whose value is None."""
+    def with_values(self, values: Mapping[OptionKey, str | None]) -> Options:
+        """These options with others set. The value None unsets an option."""
         merged = {**self.values, **values}
         return Options({key: value for key, value in merged.items() if value is not None}, self.defaults)

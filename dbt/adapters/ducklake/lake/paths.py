@@ -1,7 +1,7 @@
-"""Paths of a lake: from the catalog's text to the storage, and to Spark.
+"""Paths of a lake: in the catalog, in the file system, and for Spark.
 
-A path in the catalog is absolute or below its parent's: the file's below the table's, the table's
-below the schema's, the schema's below the data path. Folders end with '/', so joining is appending.
+A path in the catalog is absolute, or relative to its parent: a file to its table, a table to its schema, a schema to
+the data path. Folders end with '/', so that appending joins paths.
 """
 
 from __future__ import annotations
@@ -20,50 +20,48 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]*")
 _GLOB = re.compile(r"([\\{}\[\]*?])")
 
-# What the catalog calls a store, and the name that Hadoop's connectors answer to.
 SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a", "r2": "s3a", "gcs": "gs"}
+"""URL schemes in the catalog, and those of the Hadoop connectors for them."""
 
 
 def as_folder(path: str) -> str:
-    """The path with exactly what makes it a folder: a '/' at its end."""
+    """The path with a '/' at its end."""
     return path if path.endswith("/") else path + "/"
 
 
 def same_folder(path: str, other: str) -> bool:
-    """Whether both name one place, in one way of writing or another."""
+    """Whether both paths name the same folder, even if one is relative or has another name of the scheme."""
     return _absolute(as_folder(path)) == _absolute(as_folder(other))
 
 
 def resolve(base: str, path: str, is_relative: bool) -> str:
-    """The whole path of what the catalog keeps below `base`, or elsewhere."""
+    """The complete path for a path in the catalog. `base` is the path of its parent."""
     return as_folder(base) + path if is_relative and base else path
 
 
 def relative_to(path: str, base: str) -> tuple[str, bool]:
-    """The path as the catalog keeps it: what follows `base`, and whether it is below it at all."""
+    """The path for the catalog and whether it is relative. It is if it starts with `base`."""
     base = as_folder(base)
     return (path[len(base) :], True) if path.startswith(base) else (path, False)
 
 
 def folder_for_name(name: str, uuid_: str) -> str:
-    """The folder of a schema or table: its name where that is plain ASCII, else its uuid."""
+    """The folder of a new schema or table: its name if that is plain ASCII, otherwise its uuid."""
     return (name if name and _PLAIN_NAME.fullmatch(name) else uuid_) + "/"
 
 
 def new_uuid7() -> str:
-    """A new uuid whose text sorts by the time it was made, to the millisecond."""
+    """A new UUID of version 7, which sorts by its time of creation in milliseconds."""
     milliseconds = time.time_ns() // 1_000_000
     number = (milliseconds & (2**48 - 1)) << 80 | 7 << 76 | secrets.randbits(12) << 64
     return str(uuid.UUID(int=number | 0b10 << 62 | secrets.randbits(62)))
 
 
-def new_file_name() -> str:
-    """The name of a new data file."""
+def new_data_file_name() -> str:
     return f"ducklake-{new_uuid7()}.parquet"
 
 
 def new_delete_file_name() -> str:
-    """The name of a new delete file."""
     return f"ducklake-{new_uuid7()}-delete.parquet"
 
 
@@ -76,18 +74,18 @@ def scheme_of(path: str) -> str | None:
 def filesystem_for(
     data_path: str, options: Mapping[str, str] | None = None
 ) -> tuple[pafs.FileSystem, Callable[[str], str]]:
-    """The file system that holds a lake's files, and what makes a lake's path one of its own.
+    """The file system of a lake's files, and a function that maps a path of the lake to a path of the file system.
 
-    `options` are `endpoint`, `region`, `key`, `secret` and `session_token`, for S3; what is left out
-    comes from the environment, as it does for the stores that take no options here.
+    The options for S3 are `endpoint`, `region`, `key`, `secret` and `session_token`. Those that are missing come from
+    the environment. Other stores take everything from there.
     """
     scheme = scheme_of(data_path)
     if scheme in (None, "file"):
         return pafs.LocalFileSystem(), local_path
     if scheme in ("s3", "s3a", "s3n", "r2"):
-        return _s3(dict(options or {})), _below_scheme
+        return _s3(dict(options or {})), _without_scheme
     if scheme in ("gs", "gcs"):
-        return pafs.GcsFileSystem(), _below_scheme
+        return pafs.GcsFileSystem(), _without_scheme
     if scheme in ("abfs", "abfss", "hdfs", "viewfs"):
         filesystem, _ = pafs.FileSystem.from_uri(data_path)
         return filesystem, _azure_path if scheme.startswith("abfs") else _path_of_url
@@ -97,21 +95,21 @@ def filesystem_for(
 
 
 def local_path(path: str) -> str:
-    """The absolute local path of a lake's path."""
+    """The absolute local path for a path or `file:` URL."""
     if path[:5].lower() == "file:":
-        # A file URL is taken as DuckDB and Spark take it: as it stands, without decoding any %20.
+        # Like DuckDB and Spark, this does not decode %20 and the like in a file URL.
         path = "/" + path[5:].removeprefix("//localhost/").lstrip("/")
     folder = "/" if path.endswith("/") and path != "/" else ""
     return os.path.abspath(path) + folder
 
 
-def spark_path(path: str, schemes: Mapping[str, str] = SPARK_SCHEMES) -> str:
-    """The one string with which Spark reads this file or folder, and no other."""
-    return _GLOB.sub(r"\\\1", spark_target(path, schemes))
+def spark_read_path(path: str, schemes: Mapping[str, str] = SPARK_SCHEMES) -> str:
+    """The path with which Spark reads this file or folder. Glob characters are escaped."""
+    return _GLOB.sub(r"\\\1", spark_write_path(path, schemes))
 
 
-def spark_target(path: str, schemes: Mapping[str, str] = SPARK_SCHEMES) -> str:
-    """The string with which Spark writes there; a writer takes every character as it is."""
+def spark_write_path(path: str, schemes: Mapping[str, str] = SPARK_SCHEMES) -> str:
+    """The path with which Spark writes there. A writer expands no globs, so nothing is escaped."""
     scheme = scheme_of(path)
     if scheme in (None, "file"):
         return "file://" + local_path(path)
@@ -119,15 +117,15 @@ def spark_target(path: str, schemes: Mapping[str, str] = SPARK_SCHEMES) -> str:
     return schemes.get(scheme, scheme) + path[len(scheme) :]
 
 
-def path_of_spark(file_path: str) -> str:
-    """The local path or URL that Spark's `_metadata.file_path` speaks of."""
+def path_from_spark(file_path: str) -> str:
+    """The path or URL of a file, from Spark's `_metadata.file_path`."""
     if scheme_of(file_path) is None and file_path.startswith("file:"):
         file_path = "file://" + file_path[len("file:") :]
     return unquote(file_path)
 
 
 def _absolute(path: str) -> str:
-    return local_path(path) if scheme_of(path) in (None, "file") else spark_target(path)
+    return local_path(path) if scheme_of(path) in (None, "file") else spark_write_path(path)
 
 
 def _s3(options: dict[str, str]) -> pafs.S3FileSystem:
@@ -146,15 +144,15 @@ def _s3(options: dict[str, str]) -> pafs.S3FileSystem:
     return pafs.S3FileSystem(**{name: value for name, value in arguments.items() if value})
 
 
-def _below_scheme(path: str) -> str:
+def _without_scheme(path: str) -> str:
     return path.split("://", 1)[-1]
 
 
 def _path_of_url(path: str) -> str:
-    return "/" + _below_scheme(path).partition("/")[2]
+    return "/" + _without_scheme(path).partition("/")[2]
 
 
 def _azure_path(path: str) -> str:
-    """abfss://container@account.dfs.core.windows.net/a/b is container/a/b there."""
+    """abfss://container@account.dfs.core.windows.net/a/b becomes container/a/b."""
     container = urlsplit(path).netloc.partition("@")[0]
-    return f"{container}/{_below_scheme(path).partition('/')[2]}"
+    return f"{container}/{_without_scheme(path).partition('/')[2]}"

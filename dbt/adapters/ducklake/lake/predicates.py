@@ -1,7 +1,7 @@
-"""What a query asks of one table's rows, in the few words that statistics can answer.
+"""Predicates for file pruning: conditions on a table's rows that file statistics can decide.
 
-Anything else a query says is left out: a predicate here may be weaker than the query's, never
-stronger. `Unknown` stands for what can not be said, and keeps every file.
+A predicate here may be weaker than the condition of the query, never stronger. `Unknown` stands for a condition
+that has no form here.
 """
 
 from __future__ import annotations
@@ -13,36 +13,37 @@ from typing import Literal, TypeAlias
 
 Value: TypeAlias = bool | int | float | decimal.Decimal | str | bytes | datetime.date | datetime.datetime
 Operator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">="]
-Path: TypeAlias = tuple[str, ...]  # a column, or a field inside a struct column
+ColumnPath: TypeAlias = tuple[str, ...]
+"""The name of a column, or the names that lead to a field inside a struct column."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    column: Path
+    column: ColumnPath
     operator: Operator
     value: Value
 
 
 @dataclass(frozen=True)
 class In:
-    column: Path
+    column: ColumnPath
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
 class StartsWith:
-    column: Path
+    column: ColumnPath
     prefix: str
 
 
 @dataclass(frozen=True)
 class IsNull:
-    column: Path
+    column: ColumnPath
 
 
 @dataclass(frozen=True)
 class IsNotNull:
-    column: Path
+    column: ColumnPath
 
 
 @dataclass(frozen=True)
@@ -57,29 +58,30 @@ class Or:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Holds for any row, as far as anybody can tell."""
+    """A condition of which nothing is known: it may hold for any row, so it keeps every file."""
 
 
 Predicate: TypeAlias = Comparison | In | StartsWith | IsNull | IsNotNull | And | Or | Unknown
 
 
 @dataclass(frozen=True)
-class Read:
-    """The rows of a table that a transaction looked at: those that the predicate holds for."""
+class ReadPredicate:
+    """The rows of a table that a transaction read: all of them satisfy the predicate."""
 
     predicate: Predicate
     time_zone: str = "UTC"
-    """Where its naive datetimes are."""
+    """The time zone of naive datetimes in the predicate."""
 
-    def or_(self, other: Read) -> Read:
+    def union(self, other: ReadPredicate) -> ReadPredicate:
+        """A predicate for the rows of both reads."""
         if self.time_zone != other.time_zone:
-            return Read(Unknown())
-        return Read(Or((self.predicate, other.predicate)), self.time_zone)
+            return ReadPredicate(Unknown())
+        return ReadPredicate(Or((self.predicate, other.predicate)), self.time_zone)
 
 
-def columns_of(predicate: Predicate) -> set[Path]:
+def referenced_columns(predicate: Predicate) -> set[ColumnPath]:
     if isinstance(predicate, And | Or):
-        return {column for part in predicate.parts for column in columns_of(part)}
+        return {column for part in predicate.parts for column in referenced_columns(part)}
     if isinstance(predicate, Unknown):
         return set()
     return {predicate.column}

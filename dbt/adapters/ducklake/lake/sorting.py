@@ -1,4 +1,4 @@
-"""The order that a table's files are written in."""
+"""Sort orders: the order of rows in new files of a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SortKey:
-    """One key of a sort order: a row of `ducklake_sort_expression`."""
+    """A key of a sort order, as in a row of `ducklake_sort_expression`."""
 
     expression: str
     descending: bool = False
@@ -17,5 +17,7 @@ class SortKey:
 
 @dataclass(frozen=True)
 class SortSpec:
+    """The sort order of a table."""
+
     id: int
     keys: tuple[SortKey, ...]

@@ -17,18 +17,18 @@ UTC = datetime.timezone.utc
 _OFFSET = re.compile(r"([+-]\d{2})(?::?(\d{2}))?$")
 
 
-def instant_text(value: datetime.datetime) -> str:
-    """A moment as DuckDB writes it: `2026-11-18 09:42:36.353713+00`."""
+def format_instant(value: datetime.datetime) -> str:
+    """The text that DuckDB writes for a moment: `2026-11-18 09:42:36.353713+00`."""
     utc = value.astimezone(UTC)
     fraction = f".{utc.microsecond:06d}".rstrip("0") if utc.microsecond else ""
     return f"{utc:%Y-%m-%d %H:%M:%S}{fraction}+00"
 
 
 def parse_instant(text: str) -> datetime.datetime:
-    """The moment that a text in the catalog names, with whatever UTC offset it was written."""
+    """The moment that a text in the catalog stands for. The text may have any UTC offset."""
     offset = _OFFSET.search(text)
-    whole, _, fraction = _OFFSET.sub("", text).partition(".")
-    moment = datetime.datetime.fromisoformat(whole).replace(microsecond=int(fraction.ljust(6, "0")[:6]))
+    seconds, _, fraction = _OFFSET.sub("", text).partition(".")
+    moment = datetime.datetime.fromisoformat(seconds).replace(microsecond=int(fraction.ljust(6, "0")[:6]))
     if not offset:
         return moment.replace(tzinfo=UTC)
     sign = -1 if offset[1].startswith("-") else 1
@@ -37,7 +37,7 @@ def parse_instant(text: str) -> datetime.datetime:
 
 
 class Flag(sa.types.TypeDecorator[bool]):
-    """BOOLEAN; a 0 or 1 in SQLite, which has none."""
+    """BOOLEAN; 0 or 1 in SQLite, which has no booleans."""
 
     impl = sa.Boolean
     cache_ok = True
@@ -53,7 +53,7 @@ class Flag(sa.types.TypeDecorator[bool]):
 
 
 class Instant(sa.types.TypeDecorator[datetime.datetime]):
-    """TIMESTAMP WITH TIME ZONE; text in SQLite, a UTC DATETIME in MySQL."""
+    """TIMESTAMP WITH TIME ZONE; text in SQLite, DATETIME in UTC in MySQL."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
@@ -69,7 +69,7 @@ class Instant(sa.types.TypeDecorator[datetime.datetime]):
         if value is None:
             return None
         if dialect.name == "sqlite":
-            return instant_text(value)
+            return format_instant(value)
         if dialect.name in ("mysql", "mariadb"):
             return value.astimezone(UTC).replace(tzinfo=None)
         return value
@@ -101,17 +101,16 @@ _TYPES: dict[str, Callable[[], TypeEngine[Any]]] = {
     "instant": Instant,
 }
 
-
-# Whatever the database's own default: every name as it is, and two that differ in case are two.
-_UNICODE: dict[str, Any] = {
-    f"{dialect}_{word}": value
+# Whatever the defaults of the database, any character is stored and names are compared with their case.
+_MYSQL_COLLATION: dict[str, Any] = {
+    f"{dialect}_{option}": value
     for dialect in ("mysql", "mariadb")
-    for word, value in (("charset", "utf8mb4"), ("collate", "utf8mb4_bin"))
+    for option, value in (("charset", "utf8mb4"), ("collate", "utf8mb4_bin"))
 }
 
 
 def _table(name: str, **columns: str) -> sa.Table:
-    """A table of the specification; `*id` is its primary key, `text!` may not be NULL."""
+    """A table of the specification, from column names and types. `*id` is a primary key, `text!` is NOT NULL."""
     return sa.Table(
         name,
         metadata,
@@ -125,7 +124,7 @@ def _table(name: str, **columns: str) -> sa.Table:
             )
             for column, kind in columns.items()
         ),
-        **_UNICODE,
+        **_MYSQL_COLLATION,
     )
 
 
@@ -349,7 +348,7 @@ sort_expression = _table(
 
 
 def alive(versioned: sa.Table | sa.TableClause, at: int) -> sa.ColumnElement[bool]:
-    """The rows of a versioned table that hold at snapshot `at`."""
+    """The condition for rows of a versioned table that are visible at snapshot `at`."""
     return sa.and_(
         versioned.c.begin_snapshot <= at,
         sa.or_(versioned.c.end_snapshot.is_(None), versioned.c.end_snapshot > at),
@@ -357,12 +356,12 @@ def alive(versioned: sa.Table | sa.TableClause, at: int) -> sa.ColumnElement[boo
 
 
 def inlined_data(name: str, columns: Sequence[str]) -> sa.TableClause:
-    """A table that holds inlined rows: its name and columns differ from table to table."""
+    """A table of inlined rows. Each table of the lake has its own, with its own columns."""
     return sa.table(name, *(sa.column(c) for c in ("row_id", "begin_snapshot", "end_snapshot", *columns)))
 
 
 def inlined_delete(table_id: int, name: str | None = None) -> sa.TableClause:
-    """The table that holds the positions deleted from a table's data files."""
+    """The table of inlined deletes of one table: deleted positions of its data files."""
     return sa.table(
         name or f"ducklake_inlined_delete_{table_id}",
         *(sa.column(c) for c in ("file_id", "row_id", "begin_snapshot")),

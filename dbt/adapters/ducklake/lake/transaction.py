@@ -1,4 +1,4 @@
-"""Changes to a lake that become one snapshot, or nothing at all."""
+"""Transactions: staged changes that become one snapshot, or nothing at all."""
 
 from __future__ import annotations
 
@@ -13,30 +13,41 @@ from . import tables as t
 from .catalog import Catalog, SnapshotInfo
 from .commit import protocol
 from .commit.protocol import Committed
-from .commit.staged import CommitInfo, Staged, TableData
-from .deletes import FileStore, Mask
-from .errors import AlreadyExistsError, LakeError, OptionError, ReadOnlyError, SchemaChangeError
-from .evolution import Change, ColumnIds, check_columns, replace_columns, set_partition, set_sort, with_comment
-from .facts import table_facts
+from .commit.staged import CommitInfo, DataChanges, Staged
+from .deletes import FileStore, PositionDeletes
+from .errors import AlreadyExistsError, LakeError, OptionError, SchemaChangeError
+from .evolution import (
+    ColumnIds,
+    TableChange,
+    check_columns,
+    replace_columns,
+    set_partition,
+    set_sort,
+    with_comment,
+)
 from .files import DataFile, NewDataFile
-from .options import Key, Options, parse_option
+from .options import OptionKey, Options, parse_option
 from .paths import filesystem_for, folder_for_name, new_uuid7
-from .predicates import Read
-from .snapshot import LakeState, Macro, MacroImpl, Schema, Snapshots, Table, View
+from .predicates import ReadPredicate
+from .snapshot import LakeState, Macro, MacroImpl, Schema, Table, Tags, View
+from .snapshot_loader import Snapshots
+from .table_summary import table_summaries
 from .types import Column
 
 
 @dataclass(frozen=True)
-class Volume:
-    """How much a transaction changes."""
+class ChangeCounts:
+    """How many rows and files a transaction changes."""
 
     rows_added: int = 0
+    """Without the new versions of updated rows."""
     rows_removed: int = 0
+    """Without the old versions of updated rows."""
     files_added: int = 0
     rows_updated: int = 0
 
-    def __add__(self, other: Volume) -> Volume:
-        return Volume(
+    def __add__(self, other: ChangeCounts) -> ChangeCounts:
+        return ChangeCounts(
             self.rows_added + other.rows_added,
             self.rows_removed + other.rows_removed,
             self.files_added + other.files_added,
@@ -45,19 +56,20 @@ class Volume:
 
 
 @dataclass
-class _Counters:
-    """Provisional ids, below zero, shared by a transaction and all that is nested in it."""
+class _IdGenerators:
+    """The next free ids. A transaction shares them with those nested in it."""
 
-    ids: count[int] = field(default_factory=lambda: count(-1, -1))
-    columns: dict[int, ColumnIds] = field(default_factory=dict)
+    provisional_ids: count[int] = field(default_factory=lambda: count(-1, -1))
+    """Ids below zero, for which the commit assigns real ones."""
+    column_ids: dict[int, ColumnIds] = field(default_factory=dict)
+    """The next column id of each table, by table id."""
 
 
 class Transaction:
-    """A set of staged changes on top of one snapshot.
+    """Staged changes on top of one snapshot, the base.
 
-    What is staged is one immutable value, `staged`. A nested transaction starts with its parent's
-    value; folding it hands its own value to the parent, and dropping it costs nothing. Only the
-    outermost one commits.
+    All of them are in one immutable value, `staged`. A nested transaction starts with the value of its parent. Merging
+    it gives its own value to the parent; discarding it needs no work. Only the outermost transaction commits.
     """
 
     def __init__(
@@ -80,23 +92,24 @@ class Transaction:
         self.staged: Staged = parent.staged if parent else Staged(state)
         self.commit_info: CommitInfo = parent.commit_info if parent else CommitInfo()
         self._base_options = options
-        self._counters: _Counters = parent._counters if parent else _Counters()
+        self._id_generators: _IdGenerators = parent._id_generators if parent else _IdGenerators()
 
     @classmethod
     def begin(
         cls,
         catalog: Catalog,
         snapshots: Snapshots,
-        info: SnapshotInfo | None = None,
+        base: SnapshotInfo | None = None,
         store: FileStore | None = None,
     ) -> Transaction:
-        """A transaction on the newest snapshot, or on the given one."""
+        """A transaction on the latest snapshot, or on the given one."""
         with catalog.read() as connection:
-            base = info or catalog.latest(connection)
+            base = base or catalog.latest_snapshot(connection)
             state = snapshots.state(connection, base)
             return cls(catalog, snapshots, base, state, catalog.options(connection), store=store)
 
     def nested(self) -> Transaction:
+        """A transaction that starts with the changes staged here."""
         return Transaction(
             self.catalog,
             self.snapshots,
@@ -107,22 +120,22 @@ class Transaction:
             parent=self,
         )
 
-    def fold(self) -> None:
-        """Makes this nested transaction's changes its parent's own; its message, if the parent has none."""
+    def merge_into_parent(self) -> None:
+        """Gives the changes of this nested transaction to its parent, and its commit info if the parent has none."""
         if self.parent is None:
-            raise LakeError("only a nested transaction can be folded; the outermost one is committed")
+            raise LakeError("only a nested transaction can be merged into its parent; the outermost one is committed")
         self.parent.staged = self.staged
         if self.parent.commit_info.message is None:
             self.parent.commit_info = self.commit_info
 
     @property
     def store(self) -> FileStore:
-        """Where the lake's files are."""
+        """Access to the lake's files."""
         return self._store or FileStore(*filesystem_for(self.catalog.data_path))
 
     @property
     def state(self) -> LakeState:
-        """The lake as this transaction sees it: the base with what it staged."""
+        """The definitions as this transaction sees them: those of the base with the staged changes."""
         return self.staged.state
 
     @property
@@ -133,35 +146,41 @@ class Transaction:
     def is_changed(self) -> bool:
         return self.staged.makes_snapshot(self.base_state) or bool(self.staged.options)
 
-    def data(self, table: Table) -> TableData:
-        return self.staged.data.get(table.id, TableData())
+    def data_changes(self, table: Table) -> DataChanges:
+        return self.staged.data_changes.get(table.id, DataChanges())
 
-    def volume(self) -> Volume:
-        """How many rows and files are staged; what a dropped table held is not counted."""
-        data = self.staged.data
-        files = [f for d in data.values() for f in d.added]
-        updated = sum(d.updated for d in data.values())
-        removed = sum(d.deleted for d in data.values())
-        emptied = [table_id for table_id, d in data.items() if d.truncated]
-        if emptied:
+    def change_counts(self) -> ChangeCounts:
+        """How many rows and files the staged changes affect. Rows of dropped tables are not counted."""
+        changes = self.staged.data_changes.values()
+        files = [file for c in changes for file in c.added_files]
+        updated = sum(c.updated_row_count for c in changes)
+        removed = sum(c.deleted_row_count for c in changes)
+        truncated = [table_id for table_id, c in self.staged.data_changes.items() if c.truncated]
+        if truncated:
             with self.catalog.read() as connection:
-                facts = table_facts(connection, self.catalog, self.base.id, emptied)
-                removed += sum(f.rows for f in facts.values())
-        return Volume(sum(f.live_rows for f in files) - updated, removed, len(files), updated)
+                summaries = table_summaries(connection, self.catalog, self.base.id, truncated)
+                removed += sum(summary.row_count for summary in summaries.values())
+        return ChangeCounts(
+            rows_added=sum(file.live_rows for file in files) - updated,
+            rows_removed=removed,
+            files_added=len(files),
+            rows_updated=updated,
+        )
 
     def column_ids(self, table: Table) -> ColumnIds:
-        """The next column id of a table, counting every column that it ever had."""
-        if table.id not in self._counters.columns:
-            highest = max((c.id for c in table.leaves()), default=0)
+        """The next column ids of a table, greater than the id of every column that it ever had."""
+        if table.id not in self._id_generators.column_ids:
+            highest = max((c.id for c in table.walk_columns()), default=0)
             if table.id >= 0:
                 with self.catalog.read() as connection:
                     ids = sa.select(sa.func.max(t.column.c.column_id)).where(t.column.c.table_id == table.id)
                     highest = max(highest, connection.scalar(ids) or 0)
-            self._counters.columns[table.id] = ColumnIds(highest + 1)
-        return self._counters.columns[table.id]
+            self._id_generators.column_ids[table.id] = ColumnIds(highest + 1)
+        return self._id_generators.column_ids[table.id]
 
-    def new_id(self) -> int:
-        return next(self._counters.ids)
+    def new_provisional_id(self) -> int:
+        """An id below zero, for which the commit assigns a real one."""
+        return next(self._id_generators.provisional_ids)
 
     # -- schemas
 
@@ -169,23 +188,30 @@ class Transaction:
         if self.state.find_schema(name):
             raise AlreadyExistsError(f"schema {name} already exists")
         uuid = new_uuid7()
-        schema = Schema(self.new_id(), uuid, name, folder_for_name(name, uuid), True, with_comment((), comment))
+        schema = Schema(
+            id=self.new_provisional_id(),
+            uuid=uuid,
+            name=name,
+            path=folder_for_name(name, uuid),
+            path_is_relative=True,
+            tags=with_comment((), comment),
+        )
         self.stage(state=self.state.with_schema(schema))
         return schema
 
     def drop_schema(self, name: str, cascade: bool = False) -> None:
         schema = self.state.schema(name)
-        inside = self.state.relations_in(schema)
-        things = [*inside, *self.state.macros_in(schema)]
-        if things and not cascade:
-            some = ", ".join(sorted(thing.name for thing in things)[:5])
+        relations, macros = self.state.relations_in(schema), self.state.macros_in(schema)
+        contents = [*relations, *macros]
+        if contents and not cascade:
+            names = ", ".join(sorted(content.name for content in contents)[:5])
             raise SchemaChangeError(
-                f"schema {name} is not empty ({len(things)} tables, views and macros: {some});"
+                f"schema {name} is not empty ({len(contents)} tables, views and macros: {names});"
                 " drop them first, or use DROP SCHEMA ... CASCADE"
             )
-        for relation in inside:
+        for relation in relations:
             self.drop(relation)
-        for macro in self.state.macros_in(schema):
+        for macro in macros:
             self.drop_macro(macro)
         options = {k: v for k, v in self.staged.options.items() if k[:2] != ("schema", schema.id)}
         self.stage(state=self.state.without_schema(schema.id), options=options)
@@ -194,69 +220,69 @@ class Transaction:
         schema = self.state.schema(name)
         self.stage(state=self.state.with_schema(replace(schema, tags=with_comment(schema.tags, comment))))
 
-    # -- tables
+    # -- tables and views
 
     def create_table(self, schema: Schema, name: str, columns: tuple[Column, ...], comment: str | None = None) -> Table:
-        self._require_free(schema, name)
+        self._check_name_is_free(schema, name)
         check_columns(columns, name)
         ids = ColumnIds(1)
         uuid = new_uuid7()
         table = Table(
-            id=self.new_id(),
+            id=self.new_provisional_id(),
             uuid=uuid,
             schema_id=schema.id,
             name=name,
             path=folder_for_name(name, uuid),
             path_is_relative=True,
-            columns=tuple(ids.number(c) for c in columns),
+            columns=tuple(ids.assign(c) for c in columns),
             tags=with_comment((), comment),
         )
-        self._counters.columns[table.id] = ids
+        self._id_generators.column_ids[table.id] = ids
         self.stage(state=self.state.with_table(table))
         return table
 
     def create_table_like(self, schema: Schema, name: str, source: Table) -> Table:
-        """A table without rows that has the columns and the layout of another one."""
+        """A new table without rows, with the columns, the partition keys and the sort keys of another one."""
         table = self.create_table(schema, name, source.columns)
         names = {c.id: c.name for c in source.columns}
         if source.partition:
             keys = [(names[f.column_id], f.transform) for f in source.partition.fields]
-            table = self.alter_table(table, lambda t: set_partition(t, keys, self.new_id()))
+            table = self.alter_table(table, lambda t: set_partition(t, keys, self.new_provisional_id()))
         if source.sort:
             sort_keys = source.sort.keys
-            table = self.alter_table(table, lambda t: set_sort(t, sort_keys, self.new_id()))
+            table = self.alter_table(table, lambda t: set_sort(t, sort_keys, self.new_provisional_id()))
         return table
 
     def replace_table(self, table: Table, columns: tuple[Column, ...], comment: str | None = None) -> Table:
-        """The same table with other columns and no rows: its id, and its past, stay.
+        """Gives a table other columns and removes its rows. It keeps its id, so time travel still finds its past.
 
-        Its partition and sort keys are there until they are set anew: keys that are the same then stay.
+        It also keeps its partition keys and sort keys until others are set.
         """
         check_columns(columns, table.name)
         new = replace_columns(table, columns, self.column_ids(table))
         new = replace(new, tags=with_comment((), comment))
         self.truncate(table)
         self.stage(state=self.state.with_table(new))
-        self.rewrites(table)
+        self.record_read(table)
         return new
 
-    def alter_table(self, table: Table, change: Change) -> Table:
-        """The table as it is now, changed; the value given only says which table is meant."""
-        now = self.state.tables[table.id]
-        new = change(now)
-        if new != now:
-            self.stage(state=self.state.with_table(new))
-        return new
+    def alter_table(self, table: Table, change: TableChange) -> Table:
+        """Applies a change to the current staged definition of the table, which may be newer than the value given."""
+        current = self.state.tables[table.id]
+        changed = change(current)
+        if changed != current:
+            self.stage(state=self.state.with_table(changed))
+        return changed
 
     def rename(self, relation: Table | View, schema: Schema, name: str) -> None:
         if (schema.id, name.lower()) != (relation.schema_id, relation.name.lower()):
-            self._require_free(schema, name)
+            self._check_name_is_free(schema, name)
         if isinstance(relation, Table):
             relation = self.state.tables[relation.id]
-            # Its files stay where they are, so the path may no longer follow from the schema.
+            # The files stay where they are. In another schema, only an absolute path still leads there.
             path, is_relative = relation.path, relation.path_is_relative
             if schema.id != relation.schema_id:
-                path, is_relative = self.state.folder(self.catalog.data_path, relation), False
+                path, is_relative = self.state.table_folder(self.catalog.data_path, relation), False
             moved = replace(relation, schema_id=schema.id, name=name, path=path, path_is_relative=is_relative)
             self.stage(state=self.state.with_table(moved))
         else:
@@ -264,11 +290,15 @@ class Transaction:
             self.stage(state=self.state.with_view(replace(view, schema_id=schema.id, name=name)))
 
     def drop(self, relation: Table | View) -> None:
-        data = {k: v for k, v in self.staged.data.items() if k != relation.id}
+        data_changes = {k: v for k, v in self.staged.data_changes.items() if k != relation.id}
         options = {k: v for k, v in self.staged.options.items() if k[:2] != ("table", relation.id)}
-        self.stage(state=self.state.without(relation), data=data, options=options)
+        self.stage(state=self.state.without_relation(relation), data_changes=data_changes, options=options)
 
-    # -- views
+    def set_tags(self, relation: Table | View, tags: Tags) -> None:
+        if isinstance(relation, Table):
+            self.stage(state=self.state.with_table(replace(self.state.tables[relation.id], tags=tags)))
+        else:
+            self.stage(state=self.state.with_view(replace(self.state.views[relation.id], tags=tags)))
 
     def create_view(
         self,
@@ -279,16 +309,16 @@ class Transaction:
         aliases: tuple[str, ...] = (),
         tags: Mapping[str, str] | None = None,
     ) -> View:
-        self._require_free(schema, name)
+        self._check_name_is_free(schema, name)
         view = View(
-            self.new_id(),
-            new_uuid7(),
-            schema.id,
-            name,
-            dialect,
-            sql,
-            aliases,
-            tuple(sorted((tags or {}).items())),
+            id=self.new_provisional_id(),
+            uuid=new_uuid7(),
+            schema_id=schema.id,
+            name=name,
+            dialect=dialect,
+            sql=sql,
+            column_aliases=aliases,
+            tags=tuple(sorted((tags or {}).items())),
         )
         self.stage(state=self.state.with_view(view))
         return view
@@ -300,119 +330,84 @@ class Transaction:
     ) -> Macro:
         if self.state.find_macro(schema.name, name):
             raise AlreadyExistsError(f"{schema.name}.{name} already exists; it is a macro")
-        macro = Macro(self.new_id(), schema.id, name, impls, tuple(sorted((tags or {}).items())))
+        macro = Macro(self.new_provisional_id(), schema.id, name, impls, tuple(sorted((tags or {}).items())))
         self.stage(state=self.state.with_macro(macro))
         return macro
 
     def drop_macro(self, macro: Macro) -> None:
         self.stage(state=self.state.without_macro(macro.id))
 
-    def set_tags(self, relation: Table | View, tags: tuple[tuple[str, str], ...]) -> None:
-        if isinstance(relation, Table):
-            self.stage(state=self.state.with_table(replace(self.state.tables[relation.id], tags=tags)))
-        else:
-            self.stage(state=self.state.with_view(replace(self.state.views[relation.id], tags=tags)))
-
     # -- rows
 
     def append(self, table: Table, files: list[NewDataFile]) -> None:
         if files:
-            data = self.data(table)
-            self._stage_data(table, replace(data, added=(*data.added, *files)))
+            self._stage_data_changes(table, self.data_changes(table).with_added_files(files))
 
     def truncate(self, table: Table) -> None:
-        """Ends every row that the table has, those staged in this transaction too."""
-        self._stage_data(table, TableData(truncated=table.id >= 0))
+        """Ends every row of the table, including those staged in this transaction."""
+        self._stage_data_changes(table, DataChanges(truncated=table.id >= 0))
 
     def end_files(self, table: Table, files: Iterable[DataFile]) -> None:
-        """Takes data files away whole, committed and staged ones."""
-        data = self.data(table)
-        gone = {f.id: f for f in files}
-        committed = [f for f in gone.values() if f.id >= 0]
-        versions = sum(f.live_rows for i, f in enumerate(data.added, start=1) if -i in gone and f.versions)
-        self._stage_data(
-            table,
-            replace(
-                data,
-                added=tuple(f for i, f in enumerate(data.added, start=1) if -i not in gone),
-                ended=data.ended | {f.id for f in committed},
-                masks={i: mask for i, mask in data.masks.items() if i not in gone},
-                deleted=data.deleted + sum(f.live_rows for f in committed) + versions,
-                updated=data.updated - versions,
-            ),
-        )
+        """Ends whole data files, committed or staged."""
+        self._stage_data_changes(table, self.data_changes(table).without_files(files))
 
-    def mask(self, table: Table, masks: Mapping[int, Mask], rows: Mapping[int, int]) -> None:
-        """Takes so many rows away from data files, the ids of staged ones being below zero.
+    def delete_positions(
+        self, table: Table, position_deletes: Mapping[int, PositionDeletes], row_counts: Mapping[int, int]
+    ) -> None:
+        """Deletes rows of data files by position. Both arguments are by file id; ids of staged files are below zero.
 
-        A mask's delete file has all that is deleted of its data file; positions come to those there are.
+        A delete file must contain all deleted positions of its data file. Inlined positions are added to earlier ones.
         """
-        data = self.data(table)
-        added = tuple(replace(f, mask=masks.get(-i, f.mask)) for i, f in enumerate(data.added, start=1))
-        merged = dict(data.masks)
-        for file_id, mask in masks.items():
-            if file_id >= 0:
-                before = merged.get(file_id, Mask())
-                merged[file_id] = before.and_(mask)
-        committed = sum(count for file_id, count in rows.items() if file_id >= 0)
-        versions = sum(rows.get(-i, 0) for i, f in enumerate(data.added, start=1) if f.versions)
-        deleted = data.deleted + committed + versions
-        self._stage_data(
-            table, replace(data, added=added, masks=merged, deleted=deleted, updated=data.updated - versions)
-        )
+        self._stage_data_changes(table, self.data_changes(table).with_position_deletes(position_deletes, row_counts))
 
-    def end_inlined(self, table: Table, row_ids: frozenset[int]) -> None:
-        """Takes inlined rows away."""
-        data = self.data(table)
-        deleted = data.deleted + len(row_ids - data.inlined)
-        self._stage_data(table, replace(data, inlined=data.inlined | row_ids, deleted=deleted))
+    def delete_inlined_rows(self, table: Table, row_ids: frozenset[int]) -> None:
+        self._stage_data_changes(table, self.data_changes(table).with_deleted_inlined_rows(row_ids))
 
-    def updates(self, table: Table, rows: int) -> None:
-        """Says that of the rows that were taken away so many have a new version among those appended."""
-        data = self.data(table)
-        self._stage_data(table, replace(data, updated=data.updated + rows, deleted=data.deleted - rows))
+    def record_updates(self, table: Table, row_count: int) -> None:
+        """Records that so many of the deleted rows have a new version among the appended rows."""
+        self._stage_data_changes(table, self.data_changes(table).with_updates(row_count))
 
-    def rewrites(self, table: Table, read: Read | None = None) -> None:
-        """Says that what is written depends on rows of the table: on any, if it is not known on which."""
+    def record_read(self, table: Table, read: ReadPredicate | None = None) -> None:
+        """Records that the written rows depend on rows of the table: those that satisfy the predicate, or any.
+
+        The commit conflicts with a snapshot that has changed such rows since the base.
+        """
         if table.id < 0:
             return
-        rewritten = dict(self.staged.rewritten)
-        if table.id in rewritten:
-            before = rewritten[table.id]
-            read = before and read and before.or_(read)
-        self.stage(rewritten={**rewritten, table.id: read})
+        reads = self.staged.reads
+        if table.id in reads:
+            before = reads[table.id]
+            read = before and read and before.union(read)
+        self.stage(reads={**reads, table.id: read})
 
     # -- options
 
     def set_option(
         self, name: str, value: object | None, schema: Schema | None = None, table: Table | None = None
     ) -> None:
-        """Sets an option for the lake, a schema or a table; None takes the setting away."""
+        """Sets an option for the lake, a schema or a table. The value None unsets it."""
         scope = "table" if table else "schema" if schema else None
         scope_id = table.id if table else schema.id if schema else None
-        key: Key = (scope, scope_id, name.lower())
+        key: OptionKey = (scope, scope_id, name.lower())
         text = None if value is None else parse_option(name, value, scope)
         if value is None and key not in self.options.values:
             raise OptionError(f"option {name} is not set, so it can not be unset")
         self.stage(options={**self.staged.options, key: text})
 
     def commit(self) -> Committed:
-        """Writes everything staged as one snapshot; see `commit.protocol`."""
+        """Commits everything staged as one snapshot; see `commit.protocol`."""
         return protocol.commit(self)
 
-    def _require_free(self, schema: Schema, name: str) -> None:
-        found = self.state.find(schema.name, name)
-        if found:
-            kind = "table" if isinstance(found, Table) else "view"
-            raise AlreadyExistsError(f"{schema.name}.{found.name} already exists; it is a {kind}")
-
-    def _stage_data(self, table: Table, data: TableData) -> None:
-        self.stage(data={**self.staged.data, table.id: data})
-
     def stage(self, **changes: Any) -> None:
-        """Replaces fields of what is staged."""
-        if self.catalog.read_only:
-            raise ReadOnlyError(
-                f"the lake in {self.catalog.database.location} is opened read-only; set read_only: false to change it"
-            )
+        """Replaces fields of the staged value."""
+        self.catalog.check_writable()
         self.staged = replace(self.staged, **changes)
+
+    def _stage_data_changes(self, table: Table, changes: DataChanges) -> None:
+        self.stage(data_changes={**self.staged.data_changes, table.id: changes})
+
+    def _check_name_is_free(self, schema: Schema, name: str) -> None:
+        relation = self.state.find_relation(schema.name, name)
+        if relation:
+            kind = "table" if isinstance(relation, Table) else "view"
+            raise AlreadyExistsError(f"{schema.name}.{relation.name} already exists; it is a {kind}")

@@ -1,7 +1,7 @@
-"""The column types of DuckLake, as values.
+"""Columns and their types.
 
-A column's type is the text that the catalog holds (`int64`, `decimal(10,2)`, `struct`); the shape
-of a nested type is in the column's children. `Column` is therefore all there is to say of a type.
+A type is the text in the catalog: `int64`, `decimal(10,2)`, `struct`. The parts of a nested type are the children of
+the column, so only a `Column` describes a type completely.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 NESTED = ("list", "struct", "map")
 
-INTEGER_BITS = {
+INTEGER_RANGES = {
     "int8": (-(2**7), 2**7 - 1),
     "int16": (-(2**15), 2**15 - 1),
     "int32": (-(2**31), 2**31 - 1),
@@ -29,15 +28,15 @@ INTEGER_BITS = {
 FLOATS = ("float32", "float64")
 TIMESTAMPS = ("timestamp", "timestamp_us", "timestamptz", "timestamp_s", "timestamp_ms", "timestamp_ns")
 
-_OTHERS = ("boolean", "varchar", "json", "blob", "uuid", "date", "time", "time_ns", "timetz", "interval")
-PRIMITIVES = frozenset([*INTEGER_BITS, *FLOATS, *TIMESTAMPS, *_OTHERS, "variant", "geometry"])
+_OTHER_PRIMITIVES = ("boolean", "varchar", "json", "blob", "uuid", "date", "time", "time_ns", "timetz", "interval")
+PRIMITIVES = frozenset([*INTEGER_RANGES, *FLOATS, *TIMESTAMPS, *_OTHER_PRIMITIVES, "variant", "geometry"])
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
 @dataclass(frozen=True)
 class Column:
-    """One version of a column or nested field: what `ducklake_column` says of it."""
+    """One version of a column or nested field: a row of `ducklake_column` with its children."""
 
     id: int
     name: str
@@ -55,11 +54,11 @@ class Column:
         return dict(self.tags).get("comment")
 
     def child(self, name: str) -> Column | None:
-        """The nested field of that name, found as Spark finds names: without regard to case."""
+        """The nested field with the name, which is case-insensitive as in Spark."""
         return next((c for c in self.children if c.name.lower() == name.lower()), None)
 
     def walk(self) -> Iterator[Column]:
-        """This column and every field below it, parents first."""
+        """This column and all nested fields, parents first."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -69,7 +68,7 @@ class Column:
         return replace(self, children=tuple(new if c.id == new.id else c for c in self.children))
 
     def same_shape(self, other: Column) -> bool:
-        """Whether both hold the same values: type and nested fields, whatever their ids."""
+        """Whether both columns have the same type and the same nested fields, ignoring ids."""
         return (
             self.type == other.type
             and len(self.children) == len(other.children)
@@ -80,7 +79,7 @@ class Column:
         )
 
     def type_text(self) -> str:
-        """The whole type in words, for people: `struct<a: int32, b: list<varchar>>`."""
+        """The complete type as readable text: `struct<a: int32, b: list<varchar>>`."""
         if self.type == "list":
             return f"list<{self.children[0].type_text()}>"
         if self.type == "map":
@@ -92,20 +91,20 @@ class Column:
 
 @lru_cache(maxsize=1024)
 def decimal_parts(type_: str) -> tuple[int, int] | None:
-    """Precision and scale of a decimal type; None for any other type."""
+    """The precision and scale of a decimal type; None for other types."""
     match = _DECIMAL.fullmatch(type_)
     return (int(match[1]), int(match[2])) if match else None
 
 
-def is_known(type_: str) -> bool:
+def is_known_type(type_: str) -> bool:
     return type_ in PRIMITIVES or type_ in NESTED or decimal_parts(type_) is not None
 
 
-def promotes(source: str, target: str) -> bool:
-    """Whether a column of type `source` may become `target`: every old value stays what it was."""
-    if source in INTEGER_BITS and target in INTEGER_BITS and "128" not in source + target:
-        low, high = INTEGER_BITS[source]
-        target_low, target_high = INTEGER_BITS[target]
+def can_promote(source: str, target: str) -> bool:
+    """Whether a column of type `source` may change to `target`, which must hold every old value unchanged."""
+    if source in INTEGER_RANGES and target in INTEGER_RANGES and "128" not in source + target:
+        low, high = INTEGER_RANGES[source]
+        target_low, target_high = INTEGER_RANGES[target]
         return source != target and target_low <= low and high <= target_high
     if (source, target) == ("float32", "float64"):
         return True
@@ -115,24 +114,24 @@ def promotes(source: str, target: str) -> bool:
     return False
 
 
-def renumber(column: Column, next_id: int) -> tuple[Column, int]:
-    """The column with fresh ids for itself and its fields, in the reference's order; and the next id."""
-    own, next_id = next_id, next_id + 1
+def with_new_ids(column: Column, next_id: int) -> tuple[Column, int]:
+    """The column with new ids for itself and its nested fields, in the reference's order, and the next free id."""
+    column_id, next_id = next_id, next_id + 1
     children = []
     for child in column.children:
-        child, next_id = renumber(child, next_id)
+        child, next_id = with_new_ids(child, next_id)
         children.append(child)
-    return replace(column, id=own, children=tuple(children)), next_id
+    return replace(column, id=column_id, children=tuple(children)), next_id
 
 
 def find_path(columns: tuple[Column, ...], path: tuple[str, ...]) -> tuple[Column, ...] | None:
-    """The columns from the top level down to the field at `path`, or None."""
+    """The columns from the top level down to the field at `path`; None if there is none."""
     found: list[Column] = []
-    level: Any = columns
+    level = columns
     for name in path:
-        step = next((c for c in level if c.name.lower() == name.lower()), None)
-        if step is None:
+        column = next((c for c in level if c.name.lower() == name.lower()), None)
+        if column is None:
             return None
-        found.append(step)
-        level = step.children
+        found.append(column)
+        level = column.children
     return tuple(found)

@@ -1,16 +1,16 @@
-"""Values of the scalar types as the catalog's text, and as Python values that compare.
+"""Encoding of scalar values: text in the catalog, comparable values in Python.
 
-Statistics and partition values are text in the catalog. `parse` turns such a text into a value
-that orders as the column does, `render` writes the text as the reference writes it:
+Statistics and partition values are text in the catalog. `parse_value` converts such a text to a Python value that
+sorts as the column does. `render_value` writes the text as the reference writes it.
 
 ==================  ============================================================
-type                value
+type                comparable value
 ==================  ============================================================
 integers, decimals  int, Decimal
-floats              float; a float32 is the very number that its four bytes hold
+floats              float; a float32 is exactly the number in its four bytes
 boolean             bool
-date                int, days since 1970; -inf and inf for the infinities
-timestamps          int, nanoseconds since 1970 (UTC with a zone); -inf and inf
+date                int, days since 1970; -inf and inf for infinite dates
+timestamps          int, nanoseconds since 1970, of timestamptz in UTC; -inf and inf
 time, time_ns       int, nanoseconds since midnight
 uuid                str in lower case
 varchar, json       str
@@ -20,19 +20,20 @@ blob                bytes
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import math
 import re
 import struct
 import uuid
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from .types import FLOATS, INTEGER_BITS, TIMESTAMPS, decimal_parts
+from .types import FLOATS, INTEGER_RANGES, TIMESTAMPS, decimal_parts
 
-Ordered: TypeAlias = bool | int | float | decimal.Decimal | str | bytes
+Comparable: TypeAlias = bool | int | float | decimal.Decimal | str | bytes
 
-NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-DAY = 86_400 * 10**9
+NANOSECONDS_PER_UNIT = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+NANOSECONDS_PER_DAY = 86_400 * 10**9
 
 _TIMESTAMP_UNIT = {
     "timestamp": "us",
@@ -42,6 +43,7 @@ _TIMESTAMP_UNIT = {
     "timestamp_ms": "ms",
     "timestamp_ns": "ns",
 }
+_EPOCH = datetime.datetime(1970, 1, 1)
 _INTEGER = re.compile(r"[+-]?\d+")
 _DATE = re.compile(r"(\d{4,})-(\d\d)-(\d\d)( \(BC\))?")
 _TIME = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
@@ -50,22 +52,22 @@ _INFINITY = {"infinity": math.inf, "-infinity": -math.inf}
 
 
 def nanoseconds_per_unit(type_: str) -> int:
-    """The step in which a timestamp or time type counts."""
-    return NANOSECONDS["ns" if type_ == "time_ns" else _TIMESTAMP_UNIT.get(type_, "us")]
+    """The resolution of a timestamp or time type, in nanoseconds."""
+    return NANOSECONDS_PER_UNIT["ns" if type_ == "time_ns" else _TIMESTAMP_UNIT.get(type_, "us")]
 
 
-def parse(text: str, type_: str) -> Ordered | None:
-    """The value that the text stands for in a column of the type; None where it stands for none."""
+def parse_value(text: str, type_: str) -> Comparable | None:
+    """The value of a text in a column of the type; None if the text is invalid."""
     try:
         return _parse(text, type_)
     except (ValueError, ArithmeticError):
         return None
 
 
-def _parse(text: str, type_: str) -> Ordered | None:
+def _parse(text: str, type_: str) -> Comparable | None:
     if type_ in ("varchar", "json"):
         return text
-    if type_ in INTEGER_BITS:
+    if type_ in INTEGER_RANGES:
         return int(text) if _INTEGER.fullmatch(text) else None
     if type_ in FLOATS:
         number = float(text)
@@ -82,24 +84,24 @@ def _parse(text: str, type_: str) -> Ordered | None:
     if text in _INFINITY and (type_ == "date" or type_ in TIMESTAMPS):
         return _INFINITY[text]
     if type_ == "date":
-        days, rest = _days(text)
+        days, rest = _parse_days(text)
         return days if not rest else None
     if type_ in TIMESTAMPS:
-        days, rest = _days(text)
+        days, rest = _parse_days(text)
         if not rest:
-            return days * DAY
-        clock, zone = _clock(rest[1:]) if rest[0] in " T" else (None, "")
-        offset = _offset(zone)
+            return days * NANOSECONDS_PER_DAY
+        clock, zone = _parse_clock(rest[1:]) if rest[0] in " T" else (None, "")
+        offset = _parse_offset(zone)
         if clock is None or offset is None or (zone and type_ != "timestamptz"):
             return None
-        return days * DAY + clock - offset
+        return days * NANOSECONDS_PER_DAY + clock - offset
     if type_ in ("time", "time_ns"):
-        clock, rest = _clock(text)
+        clock, rest = _parse_clock(text)
         return clock if not rest else None
     return None
 
 
-def _days(text: str) -> tuple[int, str]:
+def _parse_days(text: str) -> tuple[int, str]:
     match = _DATE.match(text)
     if not match:
         raise ValueError(text)
@@ -107,7 +109,7 @@ def _days(text: str) -> tuple[int, str]:
     return days_from_civil(year, int(match[2]), int(match[3])), text[match.end() :]
 
 
-def _clock(text: str) -> tuple[int | None, str]:
+def _parse_clock(text: str) -> tuple[int | None, str]:
     match = _TIME.match(text)
     if not match:
         return None, text
@@ -115,7 +117,7 @@ def _clock(text: str) -> tuple[int | None, str]:
     return seconds * 10**9 + int((match[4] or "").ljust(9, "0")), text[match.end() :]
 
 
-def _offset(zone: str) -> int | None:
+def _parse_offset(zone: str) -> int | None:
     if zone in ("", "Z"):
         return 0
     match = _OFFSET.fullmatch(zone)
@@ -125,8 +127,31 @@ def _offset(zone: str) -> int | None:
     return (seconds if match[1] == "+" else -seconds) * 10**9
 
 
-def render(value: Ordered, type_: str) -> str:
-    """The value's text in the catalog, as the reference writes statistics."""
+def comparable_value(value: Any, type_: str) -> Any:
+    """The comparable value of a Python value: days of a date, nanoseconds of a timestamp or time."""
+    if isinstance(value, str) and type_ not in ("varchar", "json"):
+        return parse_value(value, type_)
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        since = value - _EPOCH
+        return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000
+    if isinstance(value, datetime.date):
+        days = (value - _EPOCH.date()).days
+        return days if type_ == "date" else days * NANOSECONDS_PER_DAY
+    if isinstance(value, datetime.time):
+        return ((value.hour * 60 + value.minute) * 60 + value.second) * 10**9 + value.microsecond * 1000
+    if isinstance(value, bool) and type_ in INTEGER_RANGES:
+        return int(value)
+    if isinstance(value, int | float) and decimal_parts(type_):
+        return decimal.Decimal(value)
+    return value
+
+
+def render_value(value: Comparable, type_: str) -> str:
+    """The text of a comparable value in the catalog, as the reference writes statistics."""
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, bytes):
@@ -146,7 +171,7 @@ def _render_integer(value: int, type_: str) -> str:
     if type_ == "date":
         return "{}{}".format(*_date_text(value))
     if type_ in TIMESTAMPS:
-        days, clock = divmod(value, DAY)
+        days, clock = divmod(value, NANOSECONDS_PER_DAY)
         date, era = _date_text(days)
         return f"{date}{era} {_clock_text(clock)}{'+00' if type_ == 'timestamptz' else ''}"
     if type_ in ("time", "time_ns"):
@@ -157,7 +182,7 @@ def _render_integer(value: int, type_: str) -> str:
 def _float_text(value: float, single: bool) -> str:
     if math.isinf(value) or math.isnan(value) or not single:
         return repr(value)
-    # The shortest text that reads back as the same four bytes, which is shorter than the double's.
+    # The shortest text that reads back as the same four bytes. It is shorter than that of a 64-bit float.
     for digits in range(1, 10):
         short = float(f"{value:.{digits}g}")
         if float32(short) == value:
@@ -170,12 +195,12 @@ def _decimal_text(value: decimal.Decimal, type_: str) -> str:
     if parts is None:
         return f"{value:f}"
     text = f"{value:.{parts[1]}f}"
-    # A type without a digit before the point has none in the reference's text either.
+    # If the type has no digits before the point, the reference writes none.
     return text.replace("0.", ".", 1) if parts[0] == parts[1] else text
 
 
 def _date_text(days: int) -> tuple[str, str]:
-    """A date's text, and what follows it in the years before 1."""
+    """The text of a date, and the era that follows it before year 1."""
     year, month, day = civil_from_days(days)
     return f"{year if year > 0 else 1 - year:04}-{month:02}-{day:02}", "" if year > 0 else " (BC)"
 
@@ -187,7 +212,7 @@ def _clock_text(nanoseconds: int) -> str:
 
 
 def float32(value: float) -> float:
-    """The nearest number that four bytes hold."""
+    """The nearest 32-bit float."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
@@ -198,7 +223,7 @@ def days_from_civil(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 in the proleptic Gregorian calendar, for any year."""
     if not (1 <= month <= 12 and 1 <= day <= 31):
         raise ValueError(f"no such day: {year}-{month}-{day}")
-    year -= month <= 2  # years that begin in March keep the leap day at the end
+    year -= month <= 2  # in years that begin in March the leap day is the last day
     era, year_of_era = divmod(year, 400)
     day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
     return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
@@ -213,45 +238,3 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
     month = shifted + (3 if shifted < 10 else -9)
     day = day_of_year - (153 * shifted + 2) // 5 + 1
     return year_of_era + era * 400 + (month <= 2), month, day
-
-
-# -- intervals
-
-_INTERVAL_PART = re.compile(
-    r"([+-]?\d+) (year|mon|day|hour|minute|second|millisecond|microsecond)(?:th)?s?"
-    r"|([+-]?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?"
-)
-_INTERVAL_UNITS = {
-    "year": (12, 0, 0),
-    "mon": (1, 0, 0),
-    "day": (0, 1, 0),
-    "hour": (0, 0, 3_600_000_000),
-    "minute": (0, 0, 60_000_000),
-    "second": (0, 0, 1_000_000),
-    "millisecond": (0, 0, 1000),
-    "microsecond": (0, 0, 1),
-}
-
-
-def interval_text(text: str) -> str:
-    """An interval as DuckDB writes it, `1 year 2 days 00:00:03.5`, from the words of any catalog."""
-    months = days = micros = 0
-    for match in _INTERVAL_PART.finditer(text):
-        if match[2]:
-            count, unit = int(match[1]), _INTERVAL_UNITS[match[2]]
-            months, days, micros = months + count * unit[0], days + count * unit[1], micros + count * unit[2]
-        else:
-            clock = (int(match[4]) * 60 + int(match[5])) * 60 + int(match[6])
-            clock = clock * 1_000_000 + int((match[7] or "").ljust(6, "0"))
-            micros += -clock if match[3] == "-" else clock
-    years, months = (abs(months) // 12, abs(months) % 12) if months >= 0 else (-(-months // 12), -(-months % 12))
-    parts = [
-        f"{count} {word}{'' if abs(count) == 1 else 's'}"
-        for count, word in ((years, "year"), (months, "month"), (days, "day"))
-        if count
-    ]
-    if micros or not parts:
-        seconds, fraction = divmod(abs(micros), 1_000_000)
-        sign, tail = "-" if micros < 0 else "", f".{fraction:06d}".rstrip("0") if fraction else ""
-        parts.append(f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{tail}")
-    return " ".join(parts)

@@ -1,4 +1,4 @@
-"""What a statement returns, and what a transaction read."""
+"""The result of a statement, and the inputs of a transaction."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import sqlalchemy as sa
 from pyspark.sql import DataFrame
 
 from ..lake import tables as t
-from ..lake.facts import table_facts
 from ..lake.snapshot import Table, View
-from .read.context import Consumed, Found
+from ..lake.table_summary import table_summaries
+from .read.context import ChangeRange, ResolvedRelation
 from .read.lakes import Lake
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a statement did, or the rows that it asked for."""
+    """What a statement changed, or the rows that it returns."""
 
     snapshot_id: int | None = None
-    """The snapshot that a change was committed as; None inside a transaction, and for queries."""
+    """The snapshot that the statement committed; None inside a transaction, and for queries."""
     rows_affected: int = 0
     table: pa.Table | None = field(default=None, repr=False)
-    """The rows of a statement that needed no Spark, such as SHOW TABLES."""
+    """The rows of a statement that needs no Spark, such as SHOW TABLES."""
     dataframe: DataFrame | None = field(default=None, repr=False)
-    """The rows of a query, which Spark computes when they are asked for."""
+    """The rows of a query. Spark computes them when they are read."""
 
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
@@ -46,25 +46,26 @@ class Input:
     """A relation that a transaction read."""
 
     name: str
-    """Its lake, schema and name."""
+    """The dotted name: lake, schema and relation."""
     id: int
     snapshot: int
-    """The last snapshot that changed it, up to the one that was read."""
-    consumed: Consumed | None = None
-    """Where it was not read, but what changed in it."""
+    """The last snapshot that changed the relation, up to the one that was read."""
+    change_range: ChangeRange | None = None
+    """The changes that were read, if the transaction read the change feed and not the rows."""
 
 
-def inputs_at(lake: Lake, at: int, found: Sequence[Found]) -> Iterator[Input]:
-    """What was read of one lake at one snapshot; what a transaction made itself is no input."""
-    there = [f for f in found if f.relation.id >= 0]
-    tables = [f.relation.id for f in there if isinstance(f.relation, Table)]
-    views = [f.relation.id for f in there if isinstance(f.relation, View)]
+def inputs_at(lake: Lake, snapshot_id: int, relations: Sequence[ResolvedRelation]) -> Iterator[Input]:
+    """The relations of one lake that were read at a snapshot, except those that the transaction itself created."""
+    committed = [r for r in relations if r.relation.id >= 0]
+    tables = [r.relation.id for r in committed if isinstance(r.relation, Table)]
+    views = [r.relation.id for r in committed if isinstance(r.relation, View)]
     with lake.catalog.read() as connection:
-        changed = {i: facts.last_change for i, facts in table_facts(connection, lake.catalog, at, tables).items()}
+        summaries = table_summaries(connection, lake.catalog, snapshot_id, tables)
+        last_changes = {table_id: summary.last_change_snapshot for table_id, summary in summaries.items()}
         query = sa.select(t.view.c.view_id, t.view.c.begin_snapshot)
-        for row in connection.execute(query.where(t.view.c.view_id.in_(views), t.alive(t.view, at))):
-            changed[row.view_id] = row.begin_snapshot
-    for f in there:
-        snapshot = changed.get(f.relation.id)
+        for row in connection.execute(query.where(t.view.c.view_id.in_(views), t.alive(t.view, snapshot_id))):
+            last_changes[row.view_id] = row.begin_snapshot
+    for r in committed:
+        snapshot = last_changes.get(r.relation.id)
         if snapshot is not None:
-            yield Input(f"{f.lake.name}.{f.schema}.{f.relation.name}", f.relation.id, snapshot, f.consumed)
+            yield Input(f"{r.lake.name}.{r.schema}.{r.relation.name}", r.relation.id, snapshot, r.change_range)

@@ -7,38 +7,37 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
-from ..lake.catalog import Retry, SnapshotInfo
+from ..lake.catalog import SnapshotInfo
 from ..lake.commit.staged import CommitInfo
 from ..lake.errors import LakeError, NotFoundError
 from ..lake.paths import new_uuid7, scheme_of
+from ..lake.retry import Retry
 from ..lake.snapshot import LakeState
-from ..lake.transaction import Transaction, Volume
+from ..lake.transaction import ChangeCounts, Transaction
 from .change.command_context import CommandContext
-from .commands import show
 from .commands.registry import COMMANDS
+from .commands.show import SHOW_COMMANDS
 from .engine.spark_session import Engine
-from .read.context import Found, QueryContext
+from .read.context import ResolvedRelation
 from .read.lakes import Lake
 from .read.planner import Planner
 from .results import Input, Result, inputs_at
 from .sql import statements as st
-from .sql.types import quoted
-from .transactions import ThreadState, TransactionFrame
-
-T = TypeVar("T")
+from .sql.quoting import quoted
+from .transactions import ThreadTransactions, TransactionFrame
 
 
 class LakeSession:
     """SQL on a lake, with Spark.
 
-    Outside of a transaction each statement that changes something is one snapshot. Threads may share
-    a session; each has a transaction of its own.
+    Outside of a transaction, each statement that changes something is one snapshot. Threads may share a session;
+    each has a transaction of its own.
     """
 
     def __init__(
@@ -80,20 +79,17 @@ class LakeSession:
             data_inlining_row_limit=data_inlining_row_limit,
         )
         self._lakes = {database.lower(): main}
-        for given in attach:
-            other = {**given}
-            name = str(other.pop("name"))
+        for attached in attach:
+            options = {**attached}
+            name = str(options.pop("name"))
             self._lakes[name.lower()] = Lake.open(
                 name,
-                other.pop("catalog"),
-                other.pop("data_path", None),
+                options.pop("catalog"),
+                options.pop("data_path", None),
                 storage=storage,
                 retry=retries,
-                **other,
+                **options,
             )
-        self.database = database.lower()
-        self.default_schema = schema
-        self.author = author if author is not None else _user()
         self._engine = Engine(
             spark,
             master=master or settings.get("master"),
@@ -103,13 +99,29 @@ class LakeSession:
             local_files=scheme_of(main.catalog.data_path) in (None, "file"),
         )
         self._planner = Planner(self._engine)
-        self._thread = ThreadState()
+        author = author if author is not None else _operating_system_user()
+        self._transactions = ThreadTransactions(self._lakes, database.lower(), schema, author)
 
-    # -- what a user sees
+    @property
+    def database(self) -> str:
+        """The name of the session's own lake."""
+        return self._transactions.default_lake
+
+    @property
+    def default_schema(self) -> str:
+        """The schema of unqualified names, unless the thread ran USE."""
+        return self._transactions.default_schema
+
+    @property
+    def author(self) -> str | None:
+        """The author of commits that name none."""
+        return self._transactions.author
+
+    # -- Spark
 
     @property
     def spark(self) -> SparkSession:
-        """The SparkSession; it is started when it is first needed."""
+        """The SparkSession. It starts when it is first needed."""
         return self._engine.spark()
 
     @property
@@ -125,14 +137,24 @@ class LakeSession:
         """Starts Spark in the background."""
         self._engine.start_in_background()
 
+    def job_tag(self, tag: str) -> AbstractContextManager[None]:
+        """Tags the Spark jobs of a block, for `cancel`."""
+        return self._engine.tagged(tag)
+
+    def cancel(self, tag: str) -> None:
+        """Cancels the Spark jobs with a tag in every thread. Their statements fail."""
+        self._engine.interrupt(tag)
+
+    # -- statements
+
     def sql(self, text: str) -> DataFrame:
-        """The rows of a query as a DataFrame; other statements are carried out, and tell what they did."""
+        """Runs a statement. Returns the rows of a query, or one row with the snapshot and the rows affected."""
         result = self.execute(text)
         if result.dataframe is not None:
             return result.dataframe
         if result.table is not None:
-            return self._planner.local(result.table)
-        return self._planner.local(
+            return self._planner.arrow_dataframe(result.table)
+        return self._planner.arrow_dataframe(
             pa.table(
                 {
                     "snapshot_id": pa.array([result.snapshot_id], pa.int64()),
@@ -142,172 +164,139 @@ class LakeSession:
         )
 
     def execute(self, text: str) -> Result:
-        """Carries out one statement."""
+        """Runs one statement."""
         return self.run(st.parse(text))
 
     def insert(self, name: str, rows: pa.Table) -> Result:
-        """Adds rows that the driver has to a table whose columns are of these names and types."""
+        """Inserts an Arrow table into a table whose columns have the same names and types."""
         parts = st.parse_name(name)
-        lake = self._known(parts[0]) if len(parts) == 3 else self._current_lake
-        return self._staged(lake, lambda scope: scope.insert(rows, scope.table(parts)))
+        lake = self._lake_name(parts[0]) if len(parts) == 3 else self._transactions.current_lake
+        return self._change(lake, lambda context: context.write_arrow(rows, context.table(parts)))
 
     def run(self, statement: st.Statement) -> Result:
-        """Carries out a statement that is parsed already."""
+        """Runs a parsed statement."""
         if isinstance(statement, st.Query):
-            return Result(dataframe=self._query(statement.text))
+            self._transactions.prevent_replay()
+            return Result(dataframe=self._plan(statement.text))
         if isinstance(statement, st.Begin | st.Commit | st.Rollback):
-            return self._control(statement)
+            return self._control_transaction(statement)
         if isinstance(statement, st.Use):
-            self._show()
+            self._transactions.prevent_replay()
             return self._use(statement)
         if isinstance(statement, st.Passthrough):
             return Result(dataframe=self.spark.sql(statement.text))
         if isinstance(statement, st.CreateTempView):
             text = statement.text
             if "REPLACE" not in text.upper().split()[:3]:
-                self._show()  # it can be made but once
-            return Result(dataframe=self._step(lambda: self._plan(text, keep_views=True)))
-        shown = show.SHOWS.get(type(statement))
-        if shown is not None:
-            self._show()
-            with self._reading() as context:
-                return Result(table=shown(context, statement))
-        return self._change(statement)
+                self._transactions.prevent_replay()  # a second run would fail, since the view exists
+            return Result(dataframe=self._transactions.run(lambda: self._plan(text, keep_views=True)))
+        show_command = SHOW_COMMANDS.get(type(statement))
+        if show_command is not None:
+            self._transactions.prevent_replay()
+            return Result(table=show_command(self._transactions.query_context(), statement))
+        command = COMMANDS.get(type(statement))
+        if command is None:
+            raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")
+        return self._change(self._changed_lake(statement), lambda context: command(context, statement))
+
+    def query_columns(self, text: str) -> list[tuple[str, DataType]]:
+        """The names and types of a query's columns."""
+        return [(f.name, f.dataType) for f in self._plan(text).schema.fields]
+
+    # -- transactions
 
     @contextmanager
     def transaction(
         self, author: str | None = None, message: str | None = None, extra_info: str | None = None
     ) -> Iterator[Transaction]:
-        """Everything in the block becomes one snapshot, or nothing if an error leaves it.
+        """Commits everything in the block as one snapshot, or nothing if an error leaves the block.
 
-        A block inside another folds into it.
+        A block inside another one is merged into it.
         """
-        frame = self._begin()
-        transaction = frame.transactions[self.database]
-        transaction.commit_info = replace(
-            transaction.commit_info,
-            **{
-                key: value
-                for key, value in (("author", author), ("message", message), ("extra_info", extra_info))
-                if value is not None
-            },
-        )
-        try:
+        with self._transactions.new_frame() as frame:
+            transaction = frame.transactions[self.database]
+            given = {"author": author, "message": message, "extra_info": extra_info}
+            fields = {name: value for name, value in given.items() if value is not None}
+            transaction.commit_info = replace(transaction.commit_info, **fields)
             yield transaction
-        except BaseException:
-            self._leave(frame)
-            raise
-        self._leave(frame)
-        self._finish(frame)
 
     @property
     def in_transaction(self) -> bool:
-        return bool(self._thread.open)
+        return self._transactions.in_transaction
 
     def begin(self) -> None:
-        """Begins a transaction that `commit` or `rollback` ends, as the statements of these names do."""
-        if self._thread.open:
+        """Begins a transaction, as BEGIN does. `commit` or `rollback` ends it."""
+        if self.in_transaction:
             raise LakeError("a transaction has begun already; COMMIT or ROLLBACK it first")
-        self._begin()
+        self._transactions.begin()
 
     def commit(self, info: CommitInfo | None = None) -> Result:
-        """Commits the running transaction; `info` holds where no statement in it gave a message of its own."""
-        frame = self._running("COMMIT")
+        """Commits the running transaction. `info` applies where no statement in it set a message."""
+        frame = self._transactions.running("COMMIT")
         if info is not None:
             for transaction in frame.transactions.values():
                 if transaction.commit_info.message is None:
                     transaction.commit_info = replace(info, author=info.author or transaction.commit_info.author)
-        self._leave(frame)
-        return self._finish(frame)
+        return Result(snapshot_id=self._transactions.complete(frame))
 
     def rollback(self) -> None:
-        self._leave(self._running("ROLLBACK"))
+        self._transactions.discard(self._transactions.running("ROLLBACK"))
 
-    def repeat(self) -> bool:
-        """Does what the transaction did that was not committed once more, on the newest snapshot, in a new one.
+    def replay(self) -> bool:
+        """Reruns the transaction whose commit failed, in a new transaction on the newest snapshot.
 
-        That is not for who acted on rows that it read, nor where definitions changed: then it says False.
+        Returns False and runs nothing if the transaction returned rows, which the caller may have acted on, if it
+        holds a statement that cannot run twice, or if definitions changed since it began.
         """
-        ended = self._thread.ended
-        if ended is None or ended.shown or self._thread.open:
-            return False
-        frame = self._begin()
-        try:
-            for name, before in ended.transactions.items():
-                if self._transaction(frame, name).base.schema_version != before.base.schema_version:
-                    self._leave(frame)
-                    return False
-            for step in ended.steps:
-                self._step(step)
-        except BaseException:
-            self._leave(frame)
-            raise
-        return True
+        return self._transactions.replay()
 
-    def columns(self, text: str) -> list[tuple[str, DataType]]:
-        """The names and types of a query's columns."""
-        return [(f.name, f.dataType) for f in self._plan(text).schema.fields]
+    def commit_message(self, message: str | None) -> AbstractContextManager[None]:
+        """Sets the commit message of the statements in the block that are transactions of their own."""
+        return self._transactions.commit_message(message)
 
-    def volume(self) -> Volume:
-        """How many rows and files the running transaction would commit now."""
-        volumes = [t.volume() for t in self._running("volume()").transactions.values() if t.is_changed]
-        return sum(volumes, Volume())
+    def change_counts(self) -> ChangeCounts:
+        """The rows and files that the running transaction would commit now."""
+        transactions = self._transactions.running("change_counts()").transactions.values()
+        return sum((t.change_counts() for t in transactions if t.is_changed), ChangeCounts())
 
     def inputs(self) -> list[Input]:
-        """The lake relations that the running transaction read, as the versions that it read."""
-        by_version: dict[tuple[str, int], list[Found]] = defaultdict(list)
-        for (lake, _, at, _), found in self._running("inputs()").reads.items():
-            by_version[lake.lower(), at].append(found)
+        """The lake relations that the running transaction read, at the versions that it read."""
+        by_snapshot: dict[tuple[str, int], list[ResolvedRelation]] = defaultdict(list)
+        for (lake, _, snapshot, _), relation in self._transactions.running("inputs()").reads.items():
+            by_snapshot[lake.lower(), snapshot].append(relation)
         inputs: list[Input] = []
-        for (lake, at), some in by_version.items():
-            inputs += inputs_at(self._lakes[lake], at, some)
+        for (lake, snapshot), relations in by_snapshot.items():
+            inputs += inputs_at(self._lakes[lake], snapshot, relations)
         return sorted(inputs, key=lambda i: (i.name, i.snapshot))
 
-    def state(self, lake: str | None = None) -> LakeState:
-        """The schemas, tables and views that there are, as the running transaction sees them."""
-        with self._reading() as context:
-            return context.transactions(self._known(lake or self.database)).state
+    # -- lakes
 
-    def base(self, lake: str | None = None) -> SnapshotInfo:
+    def state(self, lake: str | None = None) -> LakeState:
+        """The schemas, tables and views of a lake, as the running transaction sees them."""
+        return self._transaction_on(lake).state
+
+    def base_snapshot(self, lake: str | None = None) -> SnapshotInfo:
         """The snapshot of a lake that the running transaction reads."""
-        with self._reading() as context:
-            return context.transactions(self._known(lake or self.database)).base
+        return self._transaction_on(lake).base
 
     def lake(self, name: str | None = None) -> Lake:
-        """The session's lake, or an attached one."""
-        return self._lakes[self._known(name or self.database)]
+        """The session's own lake, or an attached one."""
+        return self._lakes[self._lake_name(name or self.database)]
 
     @property
     def lakes(self) -> list[Lake]:
-        """The session's lake and those attached to it."""
+        """The session's own lake and the attached ones."""
         return list(self._lakes.values())
 
-    @contextmanager
-    def messages(self, message: str | None) -> Iterator[None]:
-        """Gives the thread's statements in the block a message, where they are transactions of their own."""
-        before, self._thread.message = self._thread.message, message
-        try:
-            yield
-        finally:
-            self._thread.message = before
-
-    def tagged(self, tag: str) -> AbstractContextManager[None]:
-        """Marks the Spark jobs of a block, for `cancel`."""
-        return self._engine.tagged(tag)
-
-    def cancel(self, tag: str) -> None:
-        """Stops the Spark jobs that run under a tag in any thread; their statements fail."""
-        self._engine.interrupt(tag)
-
-    def prove_write(self) -> None:
-        """Raises if the lake can not be written: writes a row, reads it back, and takes it away again."""
+    def check_writable(self) -> None:
+        """Raises if the lake cannot be written: writes a row, reads it back and removes it again."""
         lake = self.lake()
         name = f"ducklake_check_{new_uuid7().replace('-', '')}"
-        frame = self._begin()
+        frame = self._transactions.begin()
         try:
             self.execute(f"create table {quoted(self.database)}.main.{name} as select 1 as id")
             table = self.state().table("main", name)
-            folder = self.state().folder(lake.catalog.data_path, table)
+            folder = self.state().table_folder(lake.catalog.data_path, table)
             try:
                 self.sql(f"select id from {quoted(self.database)}.main.{name}").collect()
                 with lake.catalog.write():
@@ -315,17 +304,17 @@ class LakeSession:
             finally:
                 lake.filesystem.delete_dir(lake.native_path(folder))
         finally:
-            self._leave(frame)
+            self._transactions.discard(frame)
 
     def attach(self, name: str, catalog: str, **options: Any) -> None:
-        """Attaches another lake, whose tables are then `name.schema.table`."""
+        """Attaches another lake. Its tables are then `name.schema.table`."""
         if name.lower() in self._lakes:
             raise LakeError(f"a lake is attached as {name} already")
         self._lakes[name.lower()] = Lake.open(name, catalog, options.pop("data_path", None), **options)
 
     def close(self) -> None:
-        """Ends the session: an open transaction is rolled back, and Spark is stopped if it was started here."""
-        self._thread.open.clear()
+        """Ends the session: rolls an open transaction back, and stops Spark if the session started it."""
+        self._transactions.discard_all()
         self._engine.stop()
         for lake in self._lakes.values():
             lake.catalog.close()
@@ -340,72 +329,54 @@ class LakeSession:
         main = self._lakes[self.database]
         return f"LakeSession({main.catalog.database.location!r}, data_path={main.catalog.data_path!r})"
 
-    # -- statements
-
-    def _query(self, text: str) -> DataFrame:
-        self._show()
-        return self._plan(text)
+    # -- how statements run
 
     def _plan(self, text: str, keep_views: bool = False) -> DataFrame:
-        with self._reading() as context:
-            return self._planner.query(text, context, keep_views)
+        return self._planner.query(text, self._transactions.query_context(), keep_views)
 
-    def _show(self) -> None:
-        """Notes that somebody sees what the running transaction does."""
-        if self._thread.open:
-            self._thread.open[-1].shown = True
-
-    def _step(self, step: Callable[[], T]) -> T:
-        """Does something in the running transaction, or in none, and notes it."""
-        result = step()
-        if self._thread.open:
-            self._thread.open[-1].steps.append(step)
-        return result
-
-    def _change(self, statement: st.Statement) -> Result:
-        command = COMMANDS.get(type(statement))
-        if command is None:
-            raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")
-        return self._staged(self._lake_of(statement), lambda scope: command(scope, statement))
-
-    def _staged(self, lake: str, change: Callable[[CommandContext], int]) -> Result:
-        """Makes a change in the running transaction, whole or not at all, or in one of its own."""
+    def _change(self, lake: str, change: Callable[[CommandContext], int]) -> Result:
+        """Applies a change as a whole or not at all: in the running transaction, or in one of its own."""
         if self.in_transaction:
-            return Result(rows_affected=self._step(lambda: self._make(lake, change)))
-        rows = self._lakes[lake].catalog.retry.planned(lambda: self._make(lake, change))
-        return Result(snapshot_id=self._last_snapshot(), rows_affected=rows)
+            return Result(rows_affected=self._transactions.run(lambda: self._stage(lake, change)))
+        rows = self._lakes[lake].catalog.retry.on_conflict(lambda: self._stage(lake, change))
+        return Result(snapshot_id=self._transactions.last_snapshot, rows_affected=rows)
 
-    def _make(self, lake: str, change: Callable[[CommandContext], int]) -> int:
+    def _stage(self, lake: str, change: Callable[[CommandContext], int]) -> int:
+        """Stages a change in a nested transaction, so that a statement that fails leaves nothing behind."""
         in_transaction = self.in_transaction
-        with self._frame() as frame:
-            transaction = self._transaction(frame, lake).nested()
-            context = self._context(TransactionFrame({**frame.transactions, lake: transaction}, frame.reads))
+        with self._transactions.running_or_new_frame() as frame:
+            transaction = self._transactions.transaction_on(lake, frame).nested()
+            context = self._transactions.query_context(TransactionFrame({**frame.transactions, lake: transaction}, frame.reads))
             rows = change(CommandContext(context, self._planner, transaction, self._lakes[lake], in_transaction))
-            transaction.fold()
+            transaction.merge_into_parent()
         return rows
 
-    def _lake_of(self, statement: Any) -> str:
+    def _changed_lake(self, statement: Any) -> str:
         """The lake that a statement changes, from the first part of its name."""
         name: Sequence[str] = getattr(statement, "name", ())
-        full = 4 if isinstance(statement, st.CommentOn) and statement.kind == "column" else 3
+        full_length = 4 if isinstance(statement, st.CommentOn) and statement.kind == "column" else 3
         if isinstance(statement, st.CreateSchema | st.DropSchema) or (
             isinstance(statement, st.CommentOn) and statement.kind == "schema"
         ):
-            full = 2
+            full_length = 2
         if isinstance(statement, st.Call) and len(name) == 2 and name[0].lower() in self._lakes:
             return name[0].lower()
-        if len(name) >= full and name[0].lower() in self._lakes:
+        if len(name) >= full_length and name[0].lower() in self._lakes:
             return name[0].lower()
-        if len(name) == full:
-            self._known(name[0])
-        return self._current_lake
+        if len(name) == full_length:
+            self._lake_name(name[0])
+        return self._transactions.current_lake
 
-    def _known(self, lake: str) -> str:
-        if lake.lower() not in self._lakes:
-            raise NotFoundError(f"there is no lake {lake}; there are {', '.join(self._lakes)}")
-        return lake.lower()
+    def _lake_name(self, name: str) -> str:
+        """The name of a lake of the session in lower case. Raises if the session has no such lake."""
+        if name.lower() not in self._lakes:
+            raise NotFoundError(f"there is no lake {name}; there are {', '.join(self._lakes)}")
+        return name.lower()
 
-    def _control(self, statement: st.Begin | st.Commit | st.Rollback) -> Result:
+    def _transaction_on(self, lake: str | None) -> Transaction:
+        return self._transactions.query_context().transaction_on(self._lake_name(lake or self.database))
+
+    def _control_transaction(self, statement: st.Begin | st.Commit | st.Rollback) -> Result:
         if isinstance(statement, st.Commit):
             return self.commit()
         if isinstance(statement, st.Begin):
@@ -419,110 +390,15 @@ class LakeSession:
         if statement.kind == "catalog" or (
             len(name) == 1 and statement.kind is None and name[0].lower() in self._lakes
         ):
-            self._thread.lake, self._thread.schema = self._known(name[0]), "main"
+            self._transactions.use(self._lake_name(name[0]), "main")
             return Result()
-        lake = self._known(name[0]) if len(name) == 2 else self._current_lake
-        with self._reading() as context:
-            schema = context.transactions(lake).state.schema(name[-1])
-        self._thread.lake, self._thread.schema = lake, schema.name
+        lake = self._lake_name(name[0]) if len(name) == 2 else self._transactions.current_lake
+        schema = self._transactions.query_context().transaction_on(lake).state.schema(name[-1])
+        self._transactions.use(lake, schema.name)
         return Result()
 
-    # -- transactions
 
-    @property
-    def _current_lake(self) -> str:
-        return self._thread.lake or self.database
-
-    def _last_snapshot(self) -> int | None:
-        return self._thread.committed.snapshot.id if self._thread.committed else None
-
-    def _running(self, what: str) -> TransactionFrame:
-        if not self._thread.open:
-            raise LakeError(f"{what} without a transaction: BEGIN one first")
-        return self._thread.open[-1]
-
-    def _begin(self) -> TransactionFrame:
-        """A new frame of transactions, nested in the thread's running one if there is one."""
-        if self._thread.open:
-            frame = self._thread.open[-1].nested()
-        else:
-            frame = TransactionFrame({self.database: self._new_transaction(self.database)})
-        self._thread.open.append(frame)
-        return frame
-
-    def _leave(self, frame: TransactionFrame) -> None:
-        self._thread.open = [f for f in self._thread.open if f is not frame]
-
-    def _finish(self, frame: TransactionFrame) -> Result:
-        """Folds a frame into the one around it, or commits it."""
-        outer = self._thread.open[-1] if self._thread.open else None
-        if outer is not None:
-            for name, transaction in frame.transactions.items():
-                if transaction.parent is None:
-                    outer.transactions[name] = transaction
-                else:
-                    transaction.fold()
-            outer.reads.update(frame.reads)
-            outer.steps += frame.steps
-            outer.shown |= frame.shown
-            return Result()
-        changed = [name for name, t in frame.transactions.items() if t.is_changed]
-        if len(changed) > 1:
-            raise LakeError(
-                "a transaction can change one lake, since two catalog databases do not commit together;"
-                " change the other lake in a transaction of its own"
-            )
-        self._thread.committed, self._thread.ended = None, frame
-        for name in changed:
-            self._thread.committed = frame.transactions[name].commit()
-            self._thread.snapshots[name] = self._thread.committed.snapshot.id
-        self._thread.ended = None
-        return Result(snapshot_id=self._last_snapshot())
-
-    @contextmanager
-    def _frame(self) -> Iterator[TransactionFrame]:
-        """The thread's transactions; where none has begun, new ones that are committed at the end."""
-        if self._thread.open:
-            yield self._thread.open[-1]
-            return
-        frame = self._begin()
-        try:
-            yield frame
-        except BaseException:
-            self._leave(frame)
-            raise
-        self._leave(frame)
-        self._finish(frame)
-
-    @contextmanager
-    def _reading(self) -> Iterator[QueryContext]:
-        """A context for reading: the running transaction's, or one of the newest snapshot."""
-        yield self._context(self._thread.open[-1] if self._thread.open else TransactionFrame({}))
-
-    def _context(self, frame: TransactionFrame) -> QueryContext:
-        schema = self._thread.schema or self.default_schema
-        return QueryContext(
-            self._lakes,
-            lambda name: self._transaction(frame, name),
-            self._current_lake,
-            schema,
-            frame.saw,
-            self._thread.snapshots,
-        )
-
-    def _transaction(self, frame: TransactionFrame, name: str) -> Transaction:
-        name = name.lower()
-        if name not in frame.transactions:
-            frame.transactions[name] = self._new_transaction(name)
-        return frame.transactions[name]
-
-    def _new_transaction(self, name: str) -> Transaction:
-        transaction = self._lakes[name].begin()
-        transaction.commit_info = CommitInfo(self.author, self._thread.message)
-        return transaction
-
-
-def _user() -> str | None:
+def _operating_system_user() -> str | None:
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -1,46 +1,237 @@
-"""The transactions of a thread: one a lake, nested, committed together."""
+"""The transactions of each thread: one per lake, nested, committed together."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ..lake.commit.protocol import Committed
+from ..lake.commit.staged import CommitInfo
+from ..lake.errors import LakeError
 from ..lake.transaction import Transaction
-from .read.context import Consumed, Found
+from .read.context import ChangeRange, QueryContext, ResolvedRelation
+from .read.lakes import Lake
+
+T = TypeVar("T")
 
 
 @dataclass
 class TransactionFrame:
-    """The transactions that run together, one a lake, and what was read in them."""
+    """Transactions that end together, one per lake, with what was read and run in them.
+
+    BEGIN, a `transaction()` block and a statement that changes a lake on its own each open a frame. The frame of
+    a block inside a transaction is nested, and is merged into the one around it.
+    """
 
     transactions: dict[str, Transaction]
-    reads: dict[tuple[str, int, int, Consumed | None], Found] = field(default_factory=dict)
-    steps: list[Callable[[], object]] = field(default_factory=list)
-    """What was done in them, to be done again."""
-    shown: bool = False
-    """Whether rows went to somebody who may have acted on them."""
+    reads: dict[tuple[str, int, int, ChangeRange | None], ResolvedRelation] = field(default_factory=dict)
+    statements: list[Callable[[], object]] = field(default_factory=list)
+    """What ran in the frame, for a replay."""
+    replayable: bool = True
+    """False once rows went to somebody who may have acted on them, or a statement ran that cannot run twice."""
 
-    def saw(self, found: Found) -> None:
-        self.reads[found.lake.name, found.relation.id, found.at.id, found.consumed] = found
+    def record_read(self, relation: ResolvedRelation) -> None:
+        key = relation.lake.name, relation.relation.id, relation.snapshot.id, relation.change_range
+        self.reads[key] = relation
 
     def nested(self) -> TransactionFrame:
-        return TransactionFrame({name: t.nested() for name, t in self.transactions.items()})
+        return TransactionFrame({lake: t.nested() for lake, t in self.transactions.items()})
+
+    def merge_into(self, outer: TransactionFrame) -> None:
+        """Hands everything to the frame around this one."""
+        for lake, transaction in self.transactions.items():
+            if transaction.parent is None:
+                outer.transactions[lake] = transaction
+            else:
+                transaction.merge_into_parent()
+        outer.reads.update(self.reads)
+        outer.statements += self.statements
+        outer.replayable &= self.replayable
 
 
-class ThreadState(threading.local):
-    """What each thread has for itself: its transactions, and where it looks names up."""
+class _ThreadState(threading.local):
+    """What each thread has for itself."""
 
     def __init__(self) -> None:
-        self.open: list[TransactionFrame] = []
-        self.lake: str | None = None
-        self.schema: str | None = None
-        self.message: str | None = None
-        """What a transaction's message is, unless it is given one."""
-        self.committed: Committed | None = None
-        """What the thread's last commit did."""
-        self.snapshots: dict[str, int] = {}
+        self.frames: list[TransactionFrame] = []
+        """The open frames, the innermost one last."""
+        self.current_lake: str | None = None
+        self.current_schema: str | None = None
+        self.commit_message: str | None = None
+        """The message of a transaction that is given none of its own."""
+        self.last_commit: Committed | None = None
+        """The outcome of the last commit; None if nothing was changed."""
+        self.committed_snapshots: dict[str, int] = {}
         """The last snapshot that the thread committed to each lake."""
-        self.ended: TransactionFrame | None = None
-        """The transactions that were to be committed last."""
+        self.failed_commit: TransactionFrame | None = None
+        """The frame whose commit failed, until the next commit succeeds."""
+
+
+class ThreadTransactions:
+    """The open transactions of each thread, and where it resolves unqualified names.
+
+    Threads share the object and see nothing of each other. Outside of a transaction, a statement reads the newest
+    snapshot and commits what it changes.
+    """
+
+    def __init__(self, lakes: Mapping[str, Lake], default_lake: str, default_schema: str, author: str | None) -> None:
+        self.default_lake = default_lake
+        self.default_schema = default_schema
+        self.author = author
+        self._lakes = lakes
+        self._thread = _ThreadState()
+
+    # -- frames
+
+    @property
+    def in_transaction(self) -> bool:
+        return bool(self._thread.frames)
+
+    def running(self, operation: str) -> TransactionFrame:
+        """The innermost open frame. Raises an error that names the operation if no transaction has begun."""
+        if not self._thread.frames:
+            raise LakeError(f"{operation} without a transaction: BEGIN one first")
+        return self._thread.frames[-1]
+
+    def begin(self) -> TransactionFrame:
+        """Opens a frame, nested in the innermost open one if there is one."""
+        if self._thread.frames:
+            frame = self._thread.frames[-1].nested()
+        else:
+            frame = TransactionFrame({self.default_lake: self._new_transaction(self.default_lake)})
+        self._thread.frames.append(frame)
+        return frame
+
+    def discard(self, frame: TransactionFrame) -> None:
+        """Closes a frame and drops what it staged."""
+        self._thread.frames = [f for f in self._thread.frames if f is not frame]
+
+    def discard_all(self) -> None:
+        self._thread.frames.clear()
+
+    def complete(self, frame: TransactionFrame) -> int | None:
+        """Closes a frame: merges it into the one around it, or commits it and returns the snapshot of the commit."""
+        self.discard(frame)
+        if self._thread.frames:
+            frame.merge_into(self._thread.frames[-1])
+            return None
+        changed = [lake for lake, t in frame.transactions.items() if t.is_changed]
+        if len(changed) > 1:
+            raise LakeError(
+                "a transaction can change one lake, since two catalog databases do not commit together;"
+                " change the other lake in a transaction of its own"
+            )
+        self._thread.last_commit, self._thread.failed_commit = None, frame
+        for lake in changed:
+            self._thread.last_commit = frame.transactions[lake].commit()
+            self._thread.committed_snapshots[lake] = self._thread.last_commit.snapshot.id
+        self._thread.failed_commit = None
+        return self.last_snapshot
+
+    @contextmanager
+    def new_frame(self) -> Iterator[TransactionFrame]:
+        """A frame that is completed at the end of the block, and discarded if an error leaves the block."""
+        frame = self.begin()
+        try:
+            yield frame
+        except BaseException:
+            self.discard(frame)
+            raise
+        self.complete(frame)
+
+    @contextmanager
+    def running_or_new_frame(self) -> Iterator[TransactionFrame]:
+        """The innermost open frame, or a new one where no transaction has begun."""
+        if self._thread.frames:
+            yield self._thread.frames[-1]
+        else:
+            with self.new_frame() as frame:
+                yield frame
+
+    @property
+    def last_snapshot(self) -> int | None:
+        """The snapshot of the thread's last commit; None if that changed nothing."""
+        return self._thread.last_commit.snapshot.id if self._thread.last_commit else None
+
+    # -- transactions of a frame
+
+    def transaction_on(self, lake: str, frame: TransactionFrame) -> Transaction:
+        """The frame's transaction on a lake; it begins when it is first asked for."""
+        lake = lake.lower()
+        if lake not in frame.transactions:
+            frame.transactions[lake] = self._new_transaction(lake)
+        return frame.transactions[lake]
+
+    def _new_transaction(self, lake: str) -> Transaction:
+        transaction = self._lakes[lake].begin()
+        transaction.commit_info = CommitInfo(self.author, self._thread.commit_message)
+        return transaction
+
+    @contextmanager
+    def commit_message(self, message: str | None) -> Iterator[None]:
+        """Sets the message of the transactions that the thread begins in the block."""
+        before, self._thread.commit_message = self._thread.commit_message, message
+        try:
+            yield
+        finally:
+            self._thread.commit_message = before
+
+    # -- names
+
+    @property
+    def current_lake(self) -> str:
+        return self._thread.current_lake or self.default_lake
+
+    def use(self, lake: str, schema: str) -> None:
+        """Sets where the thread resolves unqualified names."""
+        self._thread.current_lake, self._thread.current_schema = lake, schema
+
+    def query_context(self, frame: TransactionFrame | None = None) -> QueryContext:
+        """Names and reads in a frame: by default the innermost open one, or the newest snapshot if none is open."""
+        if frame is None:
+            frame = self._thread.frames[-1] if self._thread.frames else TransactionFrame({})
+        return QueryContext(
+            self._lakes,
+            lambda lake: self.transaction_on(lake, frame),
+            self.current_lake,
+            self._thread.current_schema or self.default_schema,
+            frame.record_read,
+            self._thread.committed_snapshots,
+        )
+
+    # -- replay
+
+    def run(self, statement: Callable[[], T]) -> T:
+        """Runs a statement. An open transaction records it for a replay."""
+        result = statement()
+        if self._thread.frames:
+            self._thread.frames[-1].statements.append(statement)
+        return result
+
+    def prevent_replay(self) -> None:
+        if self._thread.frames:
+            self._thread.frames[-1].replayable = False
+
+    def replay(self) -> bool:
+        """Reruns the statements of the frame whose commit failed, in a new frame on the newest snapshot.
+
+        Returns False and runs nothing if the frame is not replayable, or if definitions changed since it began.
+        """
+        failed = self._thread.failed_commit
+        if failed is None or not failed.replayable or self._thread.frames:
+            return False
+        frame = self.begin()
+        try:
+            for lake, before in failed.transactions.items():
+                if self.transaction_on(lake, frame).base.schema_version != before.base.schema_version:
+                    self.discard(frame)
+                    return False
+            for statement in failed.statements:
+                self.run(statement)
+        except BaseException:
+            self.discard(frame)
+            raise
+        return True

@@ -1,4 +1,4 @@
-"""The keys of an ON condition: columns of the table that must equal something of the source."""
+"""Merge keys of an ON condition: columns of the target that must equal an expression of the source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from dbt.adapters.ducklake.lake.snapshot import Table
 from dbt.adapters.ducklake.lake.types import Column
-from dbt.adapters.ducklake.spark.change.key_pruning import keys_of
+from dbt.adapters.ducklake.spark.change.key_pruning import equality_keys
 
 NAMES = ("id", "k", "Name", "day", "extra", "a b")
 
@@ -29,7 +29,7 @@ TABLE = Table(
 
 
 def keys(condition: str, label: str = "t", source: str | None = "s") -> list[tuple[str, str]]:
-    return [(key.column, key.expression) for key in keys_of(condition, TABLE, label, source, NAMES)]
+    return [(key.column, key.expression) for key in equality_keys(condition, TABLE, label, source, NAMES)]
 
 
 def columns(condition: str) -> list[str]:
@@ -87,7 +87,7 @@ def test_equality_with_the_source_gives_a_key(condition: str, expected: list[tup
         "t.id =",
     ],
 )
-def test_what_is_no_equality_that_must_hold_gives_no_key(condition: str) -> None:
+def test_a_condition_without_a_required_equality_gives_no_key(condition: str) -> None:
     assert keys(condition) == []
 
 
@@ -109,7 +109,7 @@ def test_what_is_no_equality_that_must_hold_gives_no_key(condition: str) -> None
         "t.id = concat(s.id, t.name)",
     ],
 )
-def test_a_key_is_a_bare_column_that_equals_what_only_the_source_has(condition: str) -> None:
+def test_a_key_is_a_bare_column_that_equals_an_expression_of_the_source(condition: str) -> None:
     assert keys(condition) == []
 
 
@@ -135,7 +135,7 @@ def test_a_key_is_a_bare_column_that_equals_what_only_the_source_has(condition: 
         "t.id = s.k + shuffle(array(1, 2))[0]",
     ],
 )
-def test_what_may_have_another_value_each_time_gives_no_key(condition: str) -> None:
+def test_a_nondeterministic_expression_gives_no_key(condition: str) -> None:
     assert keys(condition) == []
 
 
@@ -158,11 +158,11 @@ def test_what_may_have_another_value_each_time_gives_no_key(condition: str) -> N
         "st.x = s.k",
     ],
 )
-def test_a_name_that_may_be_of_either_side_or_of_none_gives_no_key(condition: str) -> None:
+def test_an_ambiguous_or_unknown_name_gives_no_key(condition: str) -> None:
     assert keys(condition) == []
 
 
-def test_the_labels_are_what_the_statement_calls_either_side() -> None:
+def test_columns_are_qualified_by_the_aliases_of_the_statement() -> None:
     assert keys("x.id = y.id", "X", "Y") == [("id", "y.id")]
     assert keys("t.id = s.id", "x", "s") == []
     assert keys("t.id = x.id", "t", "s") == []
@@ -182,6 +182,6 @@ def test_a_column_may_equal_an_expression_over_many_columns_of_the_source() -> N
     assert columns("t.day = cast(s.day as date) and t.id = (s.k + s.id) * 2") == ["day", "id"]
 
 
-def test_conditions_that_are_deep_give_an_answer() -> None:
+def test_deep_conditions_give_an_answer() -> None:
     assert isinstance(keys(" and ".join(["t.id = s.id"] * 3000)), list)
     assert isinstance(keys("t.id = " + "(" * 3000 + "s.id" + ")" * 3000), list)

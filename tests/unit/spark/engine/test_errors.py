@@ -1,4 +1,4 @@
-"""What a user reads of an error: Spark's words, without plans and stacks."""
+"""Error messages for users: the message of Spark without query plans and stack traces."""
 
 from __future__ import annotations
 

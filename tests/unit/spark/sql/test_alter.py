@@ -23,13 +23,13 @@ from dbt.adapters.ducklake.spark.sql.alter import (
     SetViewQuery,
     UnsetProperties,
 )
-from dbt.adapters.ducklake.spark.sql.definitions import PartitionKey
-from dbt.adapters.ducklake.spark.sql.statements import SortKey, parse
+from dbt.adapters.ducklake.spark.sql.definitions import PartitionKey, SortKey
+from dbt.adapters.ducklake.spark.sql.statements import parse
 
-from .helpers import A, B, define, says
+from .helpers import A, B, define, parses
 
 
-@says(
+@parses(
     ("add column b string", [AddColumn(define(B))]),
     ("add a int", [AddColumn(define(A))]),
     (
@@ -83,15 +83,15 @@ from .helpers import A, B, define, says
     ("set tblproperties ('a' = 'b')", [SetProperties((("a", "b"),))]),
     ("unset tblproperties if exists ('a', b.c)", [UnsetProperties(("a", "b.c"), True)]),
 )
-def test_a_table_is_altered_action_by_action(sql, asked):
-    assert parse(f"alter table lake.s.t {sql};") == Alter("table", ("lake", "s", "t"), tuple(asked))
+def test_a_table_is_altered_action_by_action(sql: str, expected: object) -> None:
+    assert parse(f"alter table lake.s.t {sql};") == Alter("table", ("lake", "s", "t"), tuple(expected))
 
 
-@says(
+@parses(
     ("rename to w", RenameRelation(("w",))),
     ("as select 2", SetViewQuery("select 2")),
     ("set tblproperties (a = 'b')", SetProperties((("a", "b"),))),
     ("unset tblproperties (a)", UnsetProperties(("a",))),
 )
-def test_a_view_is_altered(sql, asked):
-    assert parse(f"alter view s.v {sql}") == Alter("view", ("s", "v"), (asked,))
+def test_a_view_is_altered(sql: str, expected: object) -> None:
+    assert parse(f"alter view s.v {sql}") == Alter("view", ("s", "v"), (expected,))

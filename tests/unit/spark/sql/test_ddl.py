@@ -17,15 +17,16 @@ from dbt.adapters.ducklake.spark.sql.ddl import (
     DropFunction,
     DropSchema,
     FunctionParameter,
+    ViewColumn,
 )
-from dbt.adapters.ducklake.spark.sql.definitions import PartitionKey
+from dbt.adapters.ducklake.spark.sql.definitions import PartitionKey, SortKey
 from dbt.adapters.ducklake.spark.sql.dml import Truncate
-from dbt.adapters.ducklake.spark.sql.statements import SortKey, ViewColumn, parse
+from dbt.adapters.ducklake.spark.sql.statements import parse
 
-from .helpers import A, B, define, says
+from .helpers import A, B, define, parses
 
 
-@says(
+@parses(
     ("create schema s", CreateSchema(("s",))),
     ("CREATE DATABASE IF NOT EXISTS lake.s COMMENT 'x'", CreateSchema(("lake", "s"), True, "x")),
     ("create namespace `a.b`", CreateSchema(("a.b",))),
@@ -36,11 +37,11 @@ from .helpers import A, B, define, says
     ("drop view v", Drop("view", ("v",))),
     ("truncate table s.t;", Truncate(("s", "t"))),
 )
-def test_schemas_and_relations_are_made_and_dropped(sql, asked):
-    assert parse(sql) == asked
+def test_schemas_and_relations_are_created_and_dropped(sql: str, expected: object) -> None:
+    assert parse(sql) == expected
 
 
-@says(
+@parses(
     (
         "create table t (a int, b string)",
         CreateTable(("t",), (define(A), define(B))),
@@ -109,11 +110,11 @@ def test_schemas_and_relations_are_made_and_dropped(sql, asked):
         CreateTableLike(("a",), ("b",), True, (("k", "v"),)),
     ),
 )
-def test_a_table_is_made_with_all_that_is_said_of_it(sql, asked):
-    assert parse(sql) == asked
+def test_create_table_keeps_every_clause(sql: str, expected: object) -> None:
+    assert parse(sql) == expected
 
 
-@says(
+@parses(
     ("create view v as select 1", CreateView(("v",), "select 1")),
     (
         "create or replace view s.v (a, `b` comment 'x') comment 'y' tblproperties ('k' = 'v') as select 1, 2",
@@ -128,8 +129,8 @@ def test_a_table_is_made_with_all_that_is_said_of_it(sql, asked):
     ),
     ("create view if not exists v as (select 1)", CreateView(("v",), "(select 1)", if_not_exists=True)),
 )
-def test_a_view_keeps_its_query_as_text(sql, asked):
-    assert parse(sql) == asked
+def test_a_view_keeps_its_query_as_text(sql: str, expected: object) -> None:
+    assert parse(sql) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,14 +140,14 @@ def test_a_view_keeps_its_query_as_text(sql, asked):
         "/* dbt */ create or replace global temporary view v (a comment 'as', b) comment 'as' as select * from main.t;",
     ],
 )
-def test_a_temporary_view_says_where_its_query_starts(sql):
+def test_a_temporary_view_knows_where_its_query_starts(sql: str) -> None:
     view = parse(sql)
     assert isinstance(view, CreateTempView)
     assert view.text.startswith("create")
     assert view.text[view.query_start :] == "select * from main.t"
 
 
-@says(
+@parses(
     (
         "create function s.f(a int) returns varchar(9) return upper(a); ",
         CreateFunction(
@@ -177,15 +178,15 @@ def test_a_temporary_view_says_where_its_query_starts(sql):
     ("drop function if exists s.f;", DropFunction(("s", "f"), True)),
     ("drop function f", DropFunction(("f",))),
 )
-def test_a_function_keeps_its_words_as_text(sql, asked):
-    assert parse(sql) == asked
+def test_a_function_keeps_its_signature_and_body_as_text(sql: str, expected: object) -> None:
+    assert parse(sql) == expected
 
 
-@says(
+@parses(
     ("comment on table s.t is 'x'", CommentOn("table", ("s", "t"), "x")),
     ("comment on column t.a.b is null", CommentOn("column", ("t", "a", "b"), None)),
     ('comment on database s is "it\'s"', CommentOn("schema", ("s",), "it's")),
     ("comment on view v is 'a' 'b'", CommentOn("view", ("v",), "ab")),
 )
-def test_comments_are_set_and_taken_away(sql, asked):
-    assert parse(sql) == asked
+def test_comments_are_set_and_removed(sql: str, expected: object) -> None:
+    assert parse(sql) == expected

@@ -8,14 +8,13 @@ import pytest
 
 from dbt.adapters.ducklake.lake.types import PRIMITIVES, Column
 from dbt.adapters.ducklake.spark.sql.definitions import (
-    Literal,
     PartitionKey,
-    parse_literal,
+    SortKey,
     parse_partition_keys,
     parse_sort_keys,
     parse_type,
 )
-from dbt.adapters.ducklake.spark.sql.statements import SortKey
+from dbt.adapters.ducklake.spark.sql.literals import LiteralValue, parse_literal
 from dbt.adapters.ducklake.spark.sql.tokens import StatementError
 
 from .helpers import message_of, refuses
@@ -39,24 +38,24 @@ from .helpers import message_of, refuses
         ("timestamp_ntz timestamp_us", "timestamp"),
     ],
 )
-def test_sparks_words_are_ducklakes_types(words, type_):
+def test_type_names_of_spark_are_types_of_ducklake(words: str, type_: str) -> None:
     for word in words.split():
         assert parse_type(word, "c") == Column(0, "c", type_), word
 
 
 @pytest.mark.parametrize("type_", sorted(PRIMITIVES - {"timestamp", "timestamp_us"}))
-def test_ducklakes_own_types_have_their_names(type_):
+def test_type_names_of_ducklake_are_accepted(type_: str) -> None:
     assert parse_type(type_.upper(), "c") == Column(0, "c", type_)
 
 
-def test_other_spellings_of_scalar_types():
+def test_other_spellings_of_scalar_types() -> None:
     assert parse_type("interval day to second").type == "interval"
     assert parse_type("interval").type == "interval"
     assert parse_type("string collate utf8_binary").type == "varchar"
     assert parse_type("time(6)").type == "time"
 
 
-def test_nested_types_are_trees():
+def test_nested_types_are_trees() -> None:
     assert parse_type(
         "array<struct<id: int NOT NULL COMMENT 'x', `a b` map<string, array<decimal(3,1)>>>>", "c"
     ) == Column(
@@ -100,11 +99,11 @@ def test_nested_types_are_trees():
     ("create table t (a)", "expected the type of column a, found ) at 1:18"),
     ("create table t (a int[])", "expected a comma or ), found [ at 1:22"),
 )
-def test_a_type_that_is_not_known_is_named_with_its_column(sql, message):
+def test_an_unknown_type_is_named_with_its_column(sql: str, message: str) -> None:
     assert message in message_of(sql)
 
 
-def test_partition_keys_are_columns_and_transforms_of_them():
+def test_partition_keys_are_columns_and_transforms_of_them() -> None:
     keys = (
         PartitionKey("identity", "a"),
         PartitionKey("year", "b"),
@@ -133,13 +132,13 @@ def test_partition_keys_are_columns_and_transforms_of_them():
         ("", "partition keys: expected a partition key's column, found the end"),
     ],
 )
-def test_a_partition_key_that_is_none_is_explained(text, message):
+def test_an_invalid_partition_key_is_explained(text: str, message: str) -> None:
     with pytest.raises(StatementError) as raised:
         parse_partition_keys(text)
     assert message in str(raised.value)
 
 
-def test_sort_keys_are_expressions_with_a_direction():
+def test_sort_keys_are_expressions_with_a_direction() -> None:
     assert parse_sort_keys("a, `b c` desc, (d + 1) * 2 asc nulls first, date_trunc('hour', e) desc nulls last") == (
         SortKey("a"),
         SortKey("`b c`", True),
@@ -168,12 +167,12 @@ def test_sort_keys_are_expressions_with_a_direction():
         ("[]", ()),
     ],
 )
-def test_a_literal_has_a_value(text, value):
+def test_a_literal_has_a_value(text: str, value: object) -> None:
     literal = parse_literal(text)
-    assert literal == Literal(value)
+    assert literal == LiteralValue(value)
     assert type(literal.value) is type(value)
 
 
 @pytest.mark.parametrize("text", ["1 + 1", "now()", "a", "date '2020-01-01'", "", "'a' || 'b'", "x'zz'"])
-def test_an_expression_has_no_value_until_it_is_computed(text):
+def test_an_expression_has_no_value_until_it_is_computed(text: str) -> None:
     assert parse_literal(text) is None

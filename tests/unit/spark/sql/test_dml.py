@@ -16,10 +16,10 @@ from dbt.adapters.ducklake.spark.sql.dml import (
 )
 from dbt.adapters.ducklake.spark.sql.statements import parse
 
-from .helpers import says
+from .helpers import parses
 
 
-@says(
+@parses(
     ("insert into t select 1", Insert(("t",), "select 1")),
     ("insert into table s.t values (1, ';')", Insert(("s", "t"), "values (1, ';')")),
     ("insert into t table u", Insert(("t",), "table u")),
@@ -53,17 +53,17 @@ from .helpers import says
         Insert(("t",), "select * from x", with_clause="with x as (select ')' as c), y(a) as (select 2)"),
     ),
 )
-def test_an_insert_says_where_rows_go_and_keeps_the_query(sql, asked):
-    assert parse(sql) == asked
+def test_an_insert_keeps_its_target_and_its_query(sql: str, expected: object) -> None:
+    assert parse(sql) == expected
 
 
-def test_the_full_query_of_an_insert_holds_its_common_tables():
+def test_the_full_query_of_an_insert_holds_its_common_tables() -> None:
     insert = parse("with x as (select 1) insert into t with y as (table x) table y")
     assert isinstance(insert, Insert)
     assert insert.full_query == "with x as (select 1) (with y as (table x) table y)"
 
 
-@says(
+@parses(
     ("update t set a = 1", Update(("t",), (Assignment(("a",), "1"),))),
     (
         "update s.t as x set x.a = case when b = 1 then 2 else 3 end, b = default where x.c = (select 1)",
@@ -90,11 +90,11 @@ def test_the_full_query_of_an_insert_holds_its_common_tables():
     ("delete from t", Delete(("t",))),
     ("delete from s.t as x where x.a = ';' -- all", Delete(("s", "t"), "x", "x.a = ';'")),
 )
-def test_updates_and_deletes_keep_their_expressions(sql, asked):
-    assert parse(sql) == asked
+def test_updates_and_deletes_keep_their_expressions(sql: str, expected: object) -> None:
+    assert parse(sql) == expected
 
 
-def test_a_merge_is_read_clause_by_clause():
+def test_a_merge_is_read_clause_by_clause() -> None:
     assert parse("""
         /* {"app": "dbt"} */
         merge into lake.main.t as target using (select 1 as id) as source
@@ -133,7 +133,7 @@ def test_a_merge_is_read_clause_by_clause():
     )
 
 
-@says(
+@parses(
     ("s.u", ("s.u", None)),
     ("s.u x", ("s.u", "x")),
     ("u as `x y`", ("u", "x y")),
@@ -143,13 +143,13 @@ def test_a_merge_is_read_clause_by_clause():
     ("ducklake_table_changes('t', 1, 2) x", ("ducklake_table_changes('t', 1, 2)", "x")),
     ("(select 1 as id)", ("(select 1 as id)", None)),
 )
-def test_a_merge_takes_any_source_that_may_stand_in_from(sql, asked):
+def test_a_merge_source_is_any_relation_of_a_from_clause(sql: str, expected: tuple[str, str | None]) -> None:
     merge = parse(f"merge into t using {sql} on t.id = 1 when matched then delete")
     assert isinstance(merge, Merge)
-    assert (merge.source, merge.source_alias, merge.condition) == (*asked, "t.id = 1")
+    assert (merge.source, merge.source_alias, merge.condition) == (*expected, "t.id = 1")
 
 
-def test_a_merge_may_evolve_the_schema_and_use_common_tables():
+def test_a_merge_may_evolve_the_schema_and_use_common_tables() -> None:
     merge = parse(
         "with u as (select 1) merge with schema evolution into t using u on true "
         "when not matched then insert values (1)"
@@ -164,7 +164,7 @@ def test_a_merge_may_evolve_the_schema_and_use_common_tables():
     )
 
 
-def test_a_merge_takes_duckdbs_short_actions():
+def test_a_merge_accepts_the_short_actions_of_duckdb() -> None:
     merge = parse("merge into t using u on true when matched then update when not matched then insert")
     assert isinstance(merge, Merge)
     assert [clause.action for clause in merge.clauses] == [MergeUpdate(None), MergeInsert()]

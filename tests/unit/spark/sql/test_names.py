@@ -8,19 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.ducklake.spark.sql.names import (
-    FunctionRef,
-    Names,
-    TimeTravel,
-    find_names,
-    name_parts,
-)
+from dbt.adapters.ducklake.spark.sql.name_reader import find_names
+from dbt.adapters.ducklake.spark.sql.names import FunctionRef, Names, TimeTravel, name_parts
 from dbt.adapters.ducklake.spark.sql.rewriting import rewrite
 
-from .helpers import replaced
+from .helpers import with_views
 
 
-def named(sql: str) -> list[str]:
+def relation_names(sql: str) -> list[str]:
+    """Returns the dotted names of the relations of a query."""
     return [".".join(ref.parts) for ref in find_names(sql).relations]
 
 
@@ -93,7 +89,7 @@ def named(sql: str) -> list[str]:
     ],
 )
 def test_relations_are_found_where_they_stand(sql: str, expected: list[str]) -> None:
-    assert named(sql) == expected
+    assert relation_names(sql) == expected
 
 
 @pytest.mark.parametrize(
@@ -153,7 +149,7 @@ def test_a_relation_has_the_alias_the_query_gives_it(rest: str, alias: str | Non
     ],
 )
 def test_a_cte_hides_a_table_where_spark_sees_the_cte(sql: str, expected: list[str]) -> None:
-    assert named(sql) == expected
+    assert relation_names(sql) == expected
 
 
 @pytest.mark.parametrize(
@@ -186,7 +182,7 @@ def test_time_travel_belongs_to_the_relation(clause: str, kind: str, expression:
     assert sql[ref.start : ref.name_end] == "main.t"
     assert ref.alias == ("x" if alias else None)
     assert other.parts == ("u",)
-    assert replaced(sql, only="main.t") == f"select * from v1{alias or ' AS `t`'} join u on true"
+    assert with_views(sql, only="main.t") == f"select * from v1{alias or ' AS `t`'} join u on true"
 
 
 def test_words_of_time_travel_can_be_aliases() -> None:
@@ -226,7 +222,7 @@ def test_calls_with_a_dotted_name_are_found(sql: str, expected: list[str]) -> No
     assert [".".join(call.parts) for call in find_names(sql).calls] == expected
 
 
-def test_a_dotted_name_is_taken_apart_only_when_it_is_one() -> None:
+def test_only_a_whole_dotted_name_has_parts() -> None:
     assert name_parts("main.`odd.name`") == ("main", "odd.name")
     assert name_parts("main.t x") is None
     assert name_parts("") is None
@@ -266,10 +262,10 @@ def test_names_are_values() -> None:
     ],
 )
 def test_a_broken_query_gives_an_answer(sql: str) -> None:
-    assert replaced(sql) is not None
+    assert with_views(sql) is not None
 
 
-_WORDS = [
+WORDS = [
     *("select", "from", "with", "as", "table", "values", "insert", "into", "lateral", "view", "explain"),
     *("union", "except", "join", "on", "at", "version", "timestamp", "of", "for", "interval", "day", "case"),
     *("end", "tablesample", "pivot", "create", "where", "order", "by", "t", "a.b", "`c`", "'x'", "3", "f("),
@@ -278,12 +274,7 @@ _WORDS = [
 ]
 
 
-@given(
-    st.lists(
-        st.sampled_from(_WORDS),
-        max_size=25,
-    )
-)
+@given(st.lists(st.sampled_from(WORDS), max_size=25))
 def test_any_words_give_an_answer(words: list[str]) -> None:
     sql = " ".join(words)
     names = find_names(sql)
@@ -308,5 +299,5 @@ def test_any_words_give_an_answer(words: list[str]) -> None:
 )
 def test_a_long_query_takes_no_long_time(sql: str) -> None:
     start = time.perf_counter()
-    replaced(sql)
+    with_views(sql)
     assert time.perf_counter() - start < 15

@@ -1,4 +1,7 @@
-"""What a query asks of each relation: never more than every row that matters fulfils."""
+"""Predicate pushdown: the predicates that a query allows to apply to each of its relations.
+
+Every row that can influence the result satisfies them.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,9 @@ from dbt.adapters.ducklake.lake.predicates import (
     StartsWith,
     Value,
 )
-from dbt.adapters.ducklake.spark.sql.names import RelationRef, find_names
-from dbt.adapters.ducklake.spark.sql.pushdown import predicates_of
+from dbt.adapters.ducklake.spark.sql.name_reader import find_names
+from dbt.adapters.ducklake.spark.sql.names import RelationRef
+from dbt.adapters.ducklake.spark.sql.pushdown import pushdown_predicates
 
 COLUMNS = {"t": ["a", "b", "S"], "u": ["x", "y", "k"], "w": ["k", "m"]}
 
@@ -32,13 +36,14 @@ def known_columns(ref: RelationRef) -> Sequence[str] | None:
     return COLUMNS.get(ref.parts[-1])
 
 
-def asked(sql: str) -> dict[str, Predicate]:
-    """What the query asks of each relation, by the relation's alias or last name."""
-    return {ref.alias or ref.parts[-1]: said for ref, said in predicates_of(sql, known_columns).items()}
+def pushed_down(sql: str) -> dict[str, Predicate]:
+    """Returns the predicates that are pushed down, by the alias or the last name of the relation."""
+    return {ref.alias or ref.parts[-1]: predicate for ref, predicate in pushdown_predicates(sql, known_columns).items()}
 
 
 def condition(text: str) -> Predicate | None:
-    return asked(f"select * from t where {text}").get("t")
+    """Returns the predicate that is pushed down from a condition on the table t."""
+    return pushed_down(f"select * from t where {text}").get("t")
 
 
 def equals(column: str, value: Value) -> Comparison:
@@ -86,11 +91,11 @@ def equals(column: str, value: Value) -> Comparison:
         ("cast('2024-01-31 10:20:30' as timestamp)", datetime.datetime(2024, 1, 31, 10, 20, 30)),
     ],
 )
-def test_a_literal_is_the_value_spark_reads(literal: str, value: Value) -> None:
-    said = condition(f"a = {literal}")
-    assert said == equals("a", value)
-    assert isinstance(said, Comparison)
-    assert type(said.value) is type(value)
+def test_a_literal_has_the_value_that_spark_reads(literal: str, value: Value) -> None:
+    predicate = condition(f"a = {literal}")
+    assert predicate == equals("a", value)
+    assert isinstance(predicate, Comparison)
+    assert type(predicate.value) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +128,7 @@ def test_a_literal_is_the_value_spark_reads(literal: str, value: Value) -> None:
         "200::tinyint",
     ],
 )
-def test_what_is_no_certain_literal_is_left_out(literal: str) -> None:
+def test_an_uncertain_literal_is_not_pushed_down(literal: str) -> None:
     assert condition(f"a = {literal}") is None
 
 
@@ -155,7 +160,7 @@ def test_what_is_no_certain_literal_is_left_out(literal: str) -> None:
         ("a = 1 or (b = 2 and f(a))", Or((equals("a", 1), equals("b", 2)))),
     ],
 )
-def test_a_condition_is_said_in_the_words_of_statistics(text: str, expected: Predicate) -> None:
+def test_a_condition_becomes_a_predicate(text: str, expected: Predicate) -> None:
     assert condition(text) == expected
 
 
@@ -188,12 +193,12 @@ def test_a_condition_is_said_in_the_words_of_statistics(text: str, expected: Pre
         "unheard_of = 1",
     ],
 )
-def test_any_other_condition_is_left_out(text: str) -> None:
+def test_any_other_condition_is_not_pushed_down(text: str) -> None:
     assert condition(text) is None
     assert condition(f"({text}) and b = 2") == equals("b", 2)
 
 
-# Whose column
+# Which relation a condition belongs to
 
 
 @pytest.mark.parametrize(
@@ -229,15 +234,15 @@ def test_any_other_condition_is_left_out(text: str) -> None:
         ("select * from t at (timestamp => now()) q /* from u */ where a = 1 -- b", {"q": equals("a", 1)}),
     ],
 )
-def test_a_condition_counts_for_the_relation_whose_column_it_is(sql: str, expected: dict[str, Predicate]) -> None:
-    assert asked(sql) == expected
+def test_a_condition_is_pushed_to_the_relation_that_has_its_column(sql: str, expected: dict[str, Predicate]) -> None:
+    assert pushed_down(sql) == expected
 
 
-def test_each_place_of_a_relation_has_its_own_predicate() -> None:
+def test_each_reference_to_a_relation_has_its_own_predicate() -> None:
     sql = "select * from t where a = 1 union all select * from t where a = 2 union all select * from t"
     first, second, third = find_names(sql).relations
-    assert predicates_of(sql, known_columns) == {first: equals("a", 1), second: equals("a", 2)}
-    assert third not in predicates_of(sql, known_columns)
+    assert pushdown_predicates(sql, known_columns) == {first: equals("a", 1), second: equals("a", 2)}
+    assert third not in pushdown_predicates(sql, known_columns)
 
 
 # Joins
@@ -254,26 +259,26 @@ def test_each_place_of_a_relation_has_its_own_predicate() -> None:
         ("left anti join", False, True, True, False),
     ],
 )
-def test_a_join_decides_whose_rows_its_conditions_ask_for(
+def test_the_kind_of_a_join_decides_which_conditions_are_pushed_down(
     join: str, on_t: bool, on_u: bool, where_t: bool, where_u: bool
 ) -> None:
-    on = asked(f"select * from t {join} u on t.a = 1 and u.x = 2")
-    assert on == {name: said for name, said, asks in [("t", equals("a", 1), on_t), ("u", equals("x", 2), on_u)] if asks}
-    where = asked(f"select * from t {join} u on t.s = u.k where t.a = 1 and u.x = 2")
-    assert where == {
-        name: said for name, said, asks in [("t", equals("a", 1), where_t), ("u", equals("x", 2), where_u)] if asks
-    }
+    on = pushed_down(f"select * from t {join} u on t.a = 1 and u.x = 2")
+    pushed_on = [("t", equals("a", 1), on_t), ("u", equals("x", 2), on_u)]
+    assert on == {name: predicate for name, predicate, is_pushed in pushed_on if is_pushed}
+    where = pushed_down(f"select * from t {join} u on t.s = u.k where t.a = 1 and u.x = 2")
+    pushed_where = [("t", equals("a", 1), where_t), ("u", equals("x", 2), where_u)]
+    assert where == {name: predicate for name, predicate, is_pushed in pushed_where if is_pushed}
 
 
 @pytest.mark.parametrize("test", ["u.x is null", "u.x is null or u.y = 1"])
-def test_a_where_that_lets_nulls_pass_asks_nothing_of_the_side_that_gets_them(test: str) -> None:
-    assert asked(f"select * from t left join u on t.a = u.k where {test}") == {}
-    assert asked(f"select * from t left join u on t.a = u.k join w on {test}") == {}
-    assert asked(f"select * from u left join t on t.a = u.k where {test}").keys() == {"u"}
+def test_a_where_that_accepts_nulls_is_not_pushed_to_the_side_that_gets_them(test: str) -> None:
+    assert pushed_down(f"select * from t left join u on t.a = u.k where {test}") == {}
+    assert pushed_down(f"select * from t left join u on t.a = u.k join w on {test}") == {}
+    assert pushed_down(f"select * from u left join t on t.a = u.k where {test}").keys() == {"u"}
 
 
-def test_an_on_behind_a_comma_speaks_of_the_relations_since_the_comma() -> None:
-    assert asked("select * from t, u left join w on a = 1 and x = 2 and m = 3") == {"w": equals("m", 3)}
+def test_an_on_condition_applies_to_the_relations_since_the_comma() -> None:
+    assert pushed_down("select * from t, u left join w on a = 1 and x = 2 and m = 3") == {"w": equals("m", 3)}
 
 
 @pytest.mark.parametrize(
@@ -290,28 +295,28 @@ def test_an_on_behind_a_comma_speaks_of_the_relations_since_the_comma() -> None:
         "",
     ],
 )
-def test_a_query_not_understood_asks_nothing(sql: str) -> None:
-    assert asked(sql) == {}
+def test_nothing_is_pushed_down_from_a_query_that_is_not_understood(sql: str) -> None:
+    assert pushed_down(sql) == {}
 
 
-def test_a_long_chain_of_conditions_is_no_deep_one() -> None:
-    said = condition(" or ".join(f"a = {number}" for number in range(3000)))
-    assert isinstance(said, Or)
-    assert len(said.parts) == 3000
+def test_a_long_chain_of_conditions_stays_flat() -> None:
+    predicate = condition(" or ".join(f"a = {number}" for number in range(3000)))
+    assert isinstance(predicate, Or)
+    assert len(predicate.parts) == 3000
 
 
-# Without the rows that are not asked for, the result is the same
+# Generated queries: the result is the same without the rows that do not satisfy the predicates
 
 
 TABLES = {"r0": ("a", "b"), "r1": ("b", "c"), "r2": ("c", "d")}
 _ROWS = st.lists(st.tuples(*[st.sampled_from([None, 1, 2])] * 2), max_size=5)
 
 
-def _holds(predicate: Predicate) -> str:
-    """The predicate as SQL."""
+def _sql(predicate: Predicate) -> str:
+    """Returns the predicate as SQL of DuckDB."""
     if isinstance(predicate, And | Or):
         word = " AND " if isinstance(predicate, And) else " OR "
-        return "(" + word.join(map(_holds, predicate.parts)) + ")"
+        return "(" + word.join(map(_sql, predicate.parts)) + ")"
     if isinstance(predicate, Comparison):
         return f"{predicate.column[0]} {predicate.operator} {predicate.value}"
     if isinstance(predicate, In):
@@ -349,7 +354,7 @@ def _conditions(draw: st.DrawFn, tables: list[str], depth: int = 2) -> str:
 
 @st.composite
 def _queries(draw: st.DrawFn) -> str:
-    sql, shown, since_comma = "select * from r0", ["r0"], ["r0"]
+    sql, visible, since_comma = "select * from r0", ["r0"], ["r0"]
     for table in ["r1", "r2"][: draw(st.integers(0, 2))]:
         kinds = ["join", "left join", "right join", "full join", "semi join", "anti join", "cross join", ","]
         kind = draw(st.sampled_from(kinds))
@@ -363,24 +368,24 @@ def _queries(draw: st.DrawFn) -> str:
             if draw(st.booleans()):
                 sql += f" and {draw(_conditions([*since_comma, table]))}"
         if kind not in ("semi join", "anti join"):
-            shown, since_comma = [*shown, table], [*since_comma, table]
+            visible, since_comma = [*visible, table], [*since_comma, table]
     if draw(st.booleans()):
-        sql += f" where {draw(_conditions(shown))}"
+        sql += f" where {draw(_conditions(visible))}"
     return sql
 
 
 @settings(max_examples=200, deadline=None)
 @given(_queries(), st.fixed_dictionaries(dict.fromkeys(TABLES, _ROWS)))
-def test_rows_that_are_not_asked_for_do_not_matter(
+def test_rows_that_do_not_satisfy_the_predicates_do_not_change_the_result(
     sql: str, rows: dict[str, list[tuple[int | None, int | None]]]
 ) -> None:
-    said = predicates_of(sql, lambda ref: TABLES[ref.parts[0]])
+    pushed = pushdown_predicates(sql, lambda ref: TABLES[ref.parts[0]])
     with duckdb.connect() as lake:
         for name, columns in TABLES.items():
             lake.execute(f"CREATE TABLE {name} ({columns[0]} INT, {columns[1]} INT)")
             if rows[name]:
                 lake.executemany(f"INSERT INTO {name} VALUES (?, ?)", rows[name])
         before = lake.sql(f"{sql} order by all").fetchall()
-        for ref, predicate in said.items():
-            lake.execute(f"DELETE FROM {ref.parts[0]} WHERE ({_holds(predicate)}) IS NOT TRUE")
+        for ref, predicate in pushed.items():
+            lake.execute(f"DELETE FROM {ref.parts[0]} WHERE ({_sql(predicate)}) IS NOT TRUE")
         assert lake.sql(f"{sql} order by all").fetchall() == before

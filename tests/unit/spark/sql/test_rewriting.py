@@ -1,4 +1,4 @@
-"""A query with other names in place of its relations, table functions and calls."""
+"""Rewriting: relations, table functions and calls of a query get other names, and its columns still resolve."""
 
 from __future__ import annotations
 
@@ -6,32 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.ducklake.spark.sql.names import (
-    FunctionRef,
-    Ref,
-    RelationRef,
-    find_names,
-)
+from dbt.adapters.ducklake.spark.sql.name_reader import find_names
+from dbt.adapters.ducklake.spark.sql.names import FunctionRef, Ref, RelationRef
 from dbt.adapters.ducklake.spark.sql.rewriting import rewrite
 
-from .helpers import replaced
+from .helpers import fixture_pairs, with_views
 
 
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
-        ("select orders.id from main.orders", "select orders.id from v1 AS `orders`"),
-        ("select o.id from main.orders o", "select o.id from v1 o"),
-        (
-            "select * from t tablesample (5 rows) where x",
-            "select * from v1 tablesample (5 rows) AS `t` where x",
-        ),
-        ("select * from t tablesample (5 rows) u", "select * from v1 tablesample (5 rows) u"),
-        ("select * from`a`b left join`c`on true", "select * from v1 b left join v2 AS `c`on true"),
-        ("select * from `a``b`", "select * from v1 AS `a``b`"),
-        ("table main.t", "table v1"),
-        ("table main.t |> where main.t.x > t.y", "table v1 |> where `v1`.x > `v1`.y"),
-        ("select * from f(table(main.t))", "select * from f(table(v1))"),
+        *fixture_pairs("relations.sql"),
         (
             "select /*+ broadcast(t) */ 'main.t' -- main.t\nfrom main.t",
             "select /*+ broadcast(t) */ 'main.t' -- main.t\nfrom v1 AS `t`",
@@ -39,63 +24,37 @@ from .helpers import replaced
     ],
 )
 def test_only_the_names_change(sql: str, expected: str) -> None:
-    assert replaced(sql) == expected
+    assert with_views(sql) == expected
 
 
-@pytest.mark.parametrize(
-    ("sql", "expected"),
-    [
-        ("select main.t.x from main.t", "select `t`.x from v1 AS `t`"),
-        ("select main.t.* from main.t", "select `t`.* from v1 AS `t`"),
-        ("select MAIN.`T`.x.y from main.t", "select `t`.x.y from v1 AS `t`"),
-        ("select main.t.x, t.y from lake.main.t", "select `t`.x, t.y from v1 AS `t`"),
-        ("select main.t.x from main.t as u", "select main.t.x from v1 as u"),
-        ("select main.t.x from other.t", "select main.t.x from v1 AS `t`"),
-        ("select main.t(x.y.z) from main.t", "select main.t(x.y.z) from v1 AS `t`"),
-        ("select f(x).main.t.x, v:main.t.x from main.t", "select f(x).main.t.x, v:main.t.x from v1 AS `t`"),
-        (
-            "select 1 from main.t where exists (select 1 from u where main.t.x = u.x)",
-            "select 1 from v1 AS `t` where exists (select 1 from v2 AS `u` where `t`.x = u.x)",
-        ),
-        (
-            "select main.t.x from (select main.t.y from main.t) q",
-            "select main.t.x from (select `t`.y from v1 AS `t`) q",
-        ),
-        (
-            "select main.t.x from (values (1)) main(t), u",
-            "select main.t.x from (values (1)) main(t), v1 AS `u`",
-        ),
-        (
-            "select x from main.t group by main.t.x order by main.t.x",
-            "select x from v1 AS `t` group by `t`.x order by `t`.x",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("sql", "expected"), fixture_pairs("columns.sql"))
 def test_columns_still_find_their_relation(sql: str, expected: str) -> None:
-    assert replaced(sql) == expected
+    assert with_views(sql) == expected
 
 
 def test_a_relation_answers_to_its_full_name() -> None:
     sql = "select lake.main.t.x, main.t.*, t.y, other.t.z from t"
-    assert replaced(sql, {"t": ("lake", "main", "t")}) == "select `t`.x, `t`.*, t.y, other.t.z from v1 AS `t`"
+    assert with_views(sql, {"t": ("lake", "main", "t")}) == "select `t`.x, `t`.*, t.y, other.t.z from v1 AS `t`"
 
 
 def test_relations_of_one_name_get_names_of_their_own() -> None:
-    assert replaced("select a.t.x from a.t join b.t on a.t.id = b.t.id") == (
+    assert with_views("select a.t.x from a.t join b.t on a.t.id = b.t.id") == (
         "select `a_t`.x from v1 AS `a_t` join v2 AS `b_t` on `a_t`.id = `b_t`.id"
     )
 
 
 def test_a_new_alias_is_no_name_the_query_uses() -> None:
-    assert replaced("select a.t.x, a_t.y from a.t, b.t, a_t").endswith("from v1 AS `a_t_2`, v2 AS `t`, v3 AS `a_t`")
+    assert with_views("select a.t.x, a_t.y from a.t, b.t, a_t").endswith("from v1 AS `a_t_2`, v2 AS `t`, v3 AS `a_t`")
 
 
 def test_a_relation_left_alone_still_makes_the_short_name_ambiguous() -> None:
-    assert replaced("select a.t.x, b.t.x from a.t, b.t", only="a.t") == ("select `a_t`.x, b.t.x from v1 AS `a_t`, b.t")
+    assert with_views("select a.t.x, b.t.x from a.t, b.t", only="a.t") == (
+        "select `a_t`.x, b.t.x from v1 AS `a_t`, b.t"
+    )
 
 
-def test_an_inner_alias_does_not_capture_an_outer_column() -> None:
-    assert replaced("select t.y from main.t where exists (select 1 from u as t where main.t.x = t.x)") == (
+def test_an_inner_alias_captures_no_outer_column() -> None:
+    assert with_views("select t.y from main.t where exists (select 1 from u as t where main.t.x = t.x)") == (
         "select `main_t`.y from v1 AS `main_t` where exists (select 1 from v2 as t where `main_t`.x = t.x)"
     )
 
@@ -146,7 +105,7 @@ def _quoted(part: str) -> str:
 
 
 class _Pieces:
-    """Builds a query from left to right, and remembers where it put which relation."""
+    """Builds a query from left to right and remembers the position of each relation."""
 
     def __init__(self, data: st.DataObject) -> None:
         self.data = data
@@ -212,7 +171,7 @@ class _Pieces:
 
 
 @given(st.data())
-def test_exactly_the_relations_put_in_are_found_and_replaced(data: st.DataObject) -> None:
+def test_exactly_the_relations_of_a_generated_query_are_found_and_replaced(data: st.DataObject) -> None:
     pieces = _Pieces(data)
     pieces.query(2)
     sql, names = pieces.sql, find_names(pieces.sql)

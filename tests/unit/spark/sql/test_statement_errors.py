@@ -1,4 +1,4 @@
-"""Statements that are refused: the message names the place and a way out."""
+"""Refused statements: the error names the place and a way out, and no other exception is raised."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ from .helpers import message_of, refuses
     ("", "The statement is empty"),
     (" -- only words", "The statement is empty"),
 )
-def test_what_can_not_be_taken_is_named_with_its_place_and_a_way_out(sql, message):
+def test_an_error_names_the_place_and_a_way_out(sql: str, message: str) -> None:
     assert message in message_of(sql)
 
 
@@ -152,23 +152,23 @@ LONG_STATEMENTS = split_statements("""
 """)
 
 
-def assert_taken_or_refused(sql: str) -> None:
-    """No other exception gets out."""
+def assert_parsed_or_refused(sql: str) -> None:
+    """Fails if parsing raises anything but a StatementError."""
     with contextlib.suppress(StatementError):
         parse(sql)
 
 
 @pytest.mark.parametrize("sql", LONG_STATEMENTS, ids=[sql[:40] for sql in LONG_STATEMENTS])
-def test_a_statement_with_words_missing_is_a_statement_or_a_statement_error(sql):
+def test_a_statement_with_words_missing_is_a_statement_or_a_statement_error(sql: str) -> None:
     words = sql.split()
     parse(sql)
     for at in range(len(words)):
-        assert_taken_or_refused(" ".join(words[:at]))
-        assert_taken_or_refused(" ".join(words[:at] + words[at + 1 :]))
-        assert_taken_or_refused(" ".join([*words[:at], words[at], *words[at:]]))
+        assert_parsed_or_refused(" ".join(words[:at]))
+        assert_parsed_or_refused(" ".join(words[:at] + words[at + 1 :]))
+        assert_parsed_or_refused(" ".join([*words[:at], words[at], *words[at:]]))
 
 
 @settings(max_examples=300)
 @given(st.sampled_from([word for word in WORDS if word.isalpha()]), st.lists(st.sampled_from(WORDS), max_size=14))
-def test_any_words_are_a_statement_or_a_statement_error(first, rest):
-    assert_taken_or_refused(" ".join([first, *rest]))
+def test_any_words_are_a_statement_or_a_statement_error(first: str, rest: list[str]) -> None:
+    assert_parsed_or_refused(" ".join([first, *rest]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from dbt.adapters.ducklake.spark.sql.ddl import Passthrough
-from dbt.adapters.ducklake.spark.sql.definitions import Literal
 from dbt.adapters.ducklake.spark.sql.dml import Query
+from dbt.adapters.ducklake.spark.sql.literals import LiteralValue
 from dbt.adapters.ducklake.spark.sql.statements import (
     Argument,
     Begin,
@@ -27,10 +27,10 @@ from dbt.adapters.ducklake.spark.sql.statements import (
     parse,
 )
 
-from .helpers import says
+from .helpers import parses
 
 
-@says(
+@parses(
     ("select 1", Query("select 1")),
     ("  SELECT a\n FROM t ;; ", Query("SELECT a\n FROM t")),
     ('/* {"app": "dbt"} */ select 1 -- the end', Query("select 1")),
@@ -52,11 +52,11 @@ from .helpers import says
     ("selekt 1", Query("selekt 1")),
     ("select /*+ broadcast(t) */ * from t", Query("select /*+ broadcast(t) */ * from t")),
 )
-def test_what_is_no_command_is_a_query(sql, asked):
-    assert parse(sql) == asked
+def test_other_text_is_a_query(sql: str, expected: object) -> None:
+    assert parse(sql) == expected
 
 
-@says(
+@parses(
     ("set spark.sql.ansi.enabled = true;", Passthrough("set spark.sql.ansi.enabled = true")),
     ("set some.text=it's", Passthrough("set some.text=it's")),
     ("/* dbt */ reset", Passthrough("reset")),
@@ -79,11 +79,11 @@ def test_what_is_no_command_is_a_query(sql, asked):
         Passthrough("create temp view v using csv options (path 'x')"),
     ),
 )
-def test_what_is_about_the_session_is_sparks(sql, asked):
-    assert parse(sql) == asked
+def test_statements_about_the_session_are_passed_to_spark(sql: str, expected: object) -> None:
+    assert parse(sql) == expected
 
 
-@says(
+@parses(
     ("describe t", DescribeTable(("t",))),
     ("desc table extended s.t", DescribeTable(("s", "t"), True)),
     ("describe formatted t a.b", DescribeTable(("t",), True, ("a", "b"))),
@@ -116,24 +116,24 @@ def test_what_is_about_the_session_is_sparks(sql, asked):
     ("rollback", Rollback()),
     ("abort", Rollback()),
 )
-def test_the_session_is_asked_and_told(sql, asked):
-    assert parse(sql) == asked
+def test_describe_show_use_and_transactions_are_parsed(sql: str, expected: object) -> None:
+    assert parse(sql) == expected
 
 
-def test_a_call_gives_its_arguments_as_text_and_as_values():
+def test_a_call_gives_its_arguments_as_text_and_as_values() -> None:
     assert parse(
         "call lake.ducklake_set_option('a', 5, -1.50, table_name => 't', "
         "older_than => now() - interval 1 week, dry_run => true, versions => [1, 2], a = b)"
     ) == Call(
         ("lake", "ducklake_set_option"),
         (
-            Argument(None, "'a'", Literal("a")),
-            Argument(None, "5", Literal(5)),
-            Argument(None, "-1.50", Literal(Decimal("-1.50"))),
-            Argument("table_name", "'t'", Literal("t")),
+            Argument(None, "'a'", LiteralValue("a")),
+            Argument(None, "5", LiteralValue(5)),
+            Argument(None, "-1.50", LiteralValue(Decimal("-1.50"))),
+            Argument("table_name", "'t'", LiteralValue("t")),
             Argument("older_than", "now() - interval 1 week"),
-            Argument("dry_run", "true", Literal(True)),
-            Argument("versions", "[1, 2]", Literal((1, 2))),
+            Argument("dry_run", "true", LiteralValue(True)),
+            Argument("versions", "[1, 2]", LiteralValue((1, 2))),
             Argument(None, "a = b"),
         ),
     )

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from .. import inlined
 from .. import tables as t
 from ..partitions import PartitionSpec
-from ..snapshot import LakeState, Macro, Schema, Table, View, quoted
+from ..quoted_names import quote_name
+from ..snapshot import LakeState, Macro, Schema, Table, Tags, View
 from ..types import Column
-from .difference import differences, is_altered, is_moved, oldest_first
-from .options import resolved_options
+from .difference import creation_order, differences, is_altered, is_provisional, is_renamed
+from .options import with_catalog_ids
 from .rows import SnapshotRows
 from .staged import Staged
 
 
 class DefinitionRows:
-    """Writes what differs between the definitions of two states."""
+    """Writes the difference between the definitions of the base state and the staged state."""
 
     def __init__(self, rows: SnapshotRows, base_state: LakeState, staged: Staged) -> None:
         self.rows = rows
         self.base_state = base_state
         self.staged = staged
-        self.new_versions: dict[int, bool] = {}
-        """Tables whose columns or partitioning are new, and whether their inlined rows need a new table."""
+        self._new_schema_versions: dict[int, bool] = {}
+        """The staged ids of tables with a new schema version, and whether it needs a new table of inlined rows."""
 
     def write(self) -> None:
         base, state = self.base_state, self.staged.state
-        schemas = sorted(differences(base.schemas, state.schemas), key=oldest_first)
-        tables = sorted(differences(base.tables, state.tables), key=oldest_first)
-        views = sorted(differences(base.views, state.views), key=oldest_first)
+        schemas = sorted(differences(base.schemas, state.schemas), key=creation_order)
+        tables = sorted(differences(base.tables, state.tables), key=creation_order)
+        views = sorted(differences(base.views, state.views), key=creation_order)
+        macros = sorted(differences(base.macros, state.macros), key=creation_order)
         for old, new in schemas:
             if new is None:
                 self.rows.end(t.schema, t.schema.c.schema_id == old.id)
@@ -44,7 +46,6 @@ class DefinitionRows:
                 self.rows.end(t.view, t.view.c.view_id == old.id)
                 self.rows.end(t.tag, t.tag.c.object_id == old.id)
                 self.rows.changes.append(f"dropped_view:{old.id}")
-        macros = sorted(differences(base.macros, state.macros), key=oldest_first)
         for old, new in macros:
             if new is None:
                 self.rows.end(t.macro, t.macro.c.macro_id == old.id)
@@ -52,52 +53,24 @@ class DefinitionRows:
                 self.rows.changes.append(f"dropped_{old.kind}_macro:{old.id}")
         for old, new in schemas:
             if new is not None:
-                self._put_schema(old, new)
+                self._write_schema(old, new)
         for old, new in (*tables, *views):
-            if new is not None and (old is None or is_moved(old, new)):
+            if new is not None and (old is None or is_renamed(old, new)):
                 kind = "table" if isinstance(new, Table) else "view"
                 schema = state.schema_of(new).name
-                self.rows.changes.append(f"created_{kind}:{quoted(schema)}.{quoted(new.name)}")
+                self.rows.changes.append(f"created_{kind}:{quote_name(schema)}.{quote_name(new.name)}")
         for old, new in tables:
             if new is not None:
-                self._put_table(old, new)
+                self._write_table(old, new)
         for old, new in views:
             if new is not None:
-                self._put_view(old, new)
+                self._write_view(old, new)
         for old, new in macros:
+            # A macro is never altered. Replacing it drops it and creates another one of the same name.
             if new is not None and old is None:
-                self._put_macro(new)
+                self._write_macro(new)
 
-    def _put_macro(self, macro: Macro) -> None:
-        """A new macro; one that changes is another one of its name."""
-        macro_id = self.rows.catalog_id(macro.id)
-        schema = self.staged.state.schemas[macro.schema_id]
-        self.rows.add(
-            t.macro,
-            schema_id=self.rows.catalog_id(macro.schema_id),
-            macro_id=macro_id,
-            macro_name=macro.name,
-            begin_snapshot=self.rows.snapshot_id,
-        )
-        for number, impl in enumerate(macro.impls):
-            self.rows.add(
-                t.macro_impl, macro_id=macro_id, impl_id=number, dialect=impl.dialect, sql=impl.sql, type=impl.kind
-            )
-            for index, parameter in enumerate(impl.parameters):
-                self.rows.add(
-                    t.macro_parameters,
-                    macro_id=macro_id,
-                    impl_id=number,
-                    column_id=index,
-                    parameter_name=parameter.name,
-                    parameter_type=parameter.type,
-                    default_value="NULL" if parameter.default is None else parameter.default,
-                    default_value_type=parameter.default_type,
-                )
-        self._tags(macro_id, (), macro.tags)
-        self.rows.changes.append(f"created_{macro.kind}_macro:{quoted(schema.name)}.{quoted(macro.name)}")
-
-    def _put_schema(self, old: Schema | None, new: Schema) -> None:
+    def _write_schema(self, old: Schema | None, new: Schema) -> None:
         schema_id = self.rows.catalog_id(new.id)
         if old is None:
             self.rows.add(
@@ -109,8 +82,8 @@ class DefinitionRows:
                 path=new.path,
                 path_is_relative=new.path_is_relative,
             )
-            self.rows.changes.append(f"created_schema:{quoted(new.name)}")
-        self._tags(schema_id, old.tags if old else (), new.tags)
+            self.rows.changes.append(f"created_schema:{quote_name(new.name)}")
+        self._write_tags(schema_id, old.tags if old else (), new.tags)
 
     def _drop_table(self, table: Table) -> None:
         for versioned in (
@@ -126,9 +99,9 @@ class DefinitionRows:
         self.rows.end(t.tag, t.tag.c.object_id == table.id)
         self.rows.changes.append(f"dropped_table:{table.id}")
 
-    def _put_table(self, old: Table | None, new: Table) -> None:
+    def _write_table(self, old: Table | None, new: Table) -> None:
         table_id = self.rows.catalog_id(new.id)
-        if old is None or is_moved(old, new):
+        if old is None or is_renamed(old, new):
             if old is not None:
                 self.rows.end(t.table, t.table.c.table_id == table_id)
             self.rows.add(
@@ -144,59 +117,74 @@ class DefinitionRows:
         if old is not None and is_altered(old, new):
             self.rows.changes.append(f"altered_table:{table_id}")
         old_columns = old.columns if old else ()
-        self._columns(table_id, old_columns, new.columns)
-        self._partition(table_id, old.partition if old else None, new.partition)
-        self._sort(table_id, old, new)
-        self._tags(table_id, old.tags if old else (), new.tags)
-        is_other = old is None or is_moved(old, new) or old.partition != new.partition
-        if is_other or _definitions(old_columns) != _definitions(new.columns):
-            self.new_versions[new.id] = is_other or _shape(old_columns) != _shape(new.columns)
+        self._write_columns(table_id, old_columns, new.columns)
+        self._write_partition(table_id, old.partition if old else None, new.partition)
+        self._write_sort(table_id, old, new)
+        self._write_tags(table_id, old.tags if old else (), new.tags)
+        needs_inlined_table = (
+            old is None
+            or is_renamed(old, new)
+            or old.partition != new.partition
+            or _stored_shape(old_columns) != _stored_shape(new.columns)
+        )
+        if needs_inlined_table or _column_rows(old_columns) != _column_rows(new.columns):
+            self._new_schema_versions[new.id] = needs_inlined_table
 
-    def _columns(self, table_id: int, old: tuple[Column, ...], new: tuple[Column, ...]) -> None:
-        before, after = _definitions(old), _definitions(new)
-        ended = [column_id for column_id in before if before[column_id] != after.get(column_id)]
+    def _write_columns(self, table_id: int, old: tuple[Column, ...], new: tuple[Column, ...]) -> None:
+        old_rows, new_rows = _column_rows(old), _column_rows(new)
+        ended = [column_id for column_id, row in old_rows.items() if row != new_rows.get(column_id)]
         if ended:
             self.rows.end(t.column, t.column.c.table_id == table_id, t.column.c.column_id.in_(ended))
-        for column_id, definition in after.items():
-            if before.get(column_id) != definition:
-                self.rows.add(t.column, table_id=table_id, begin_snapshot=self.rows.snapshot_id, **definition)
-        old_tags = {c.id: c.tags for top in old for c in top.walk()}
-        new_tags = {c.id: c.tags for top in new for c in top.walk()}
+        for column_id, row in new_rows.items():
+            if row != old_rows.get(column_id):
+                self.rows.add(t.column, table_id=table_id, begin_snapshot=self.rows.snapshot_id, **row)
+        old_tags = {field.id: field.tags for column in old for field in column.walk()}
+        new_tags = {field.id: field.tags for column in new for field in column.walk()}
         for column_id in old_tags.keys() | new_tags.keys():
-            was, now = dict(old_tags.get(column_id, ())), dict(new_tags.get(column_id, ()))
-            for key in was.keys() | now.keys():
-                if was.get(key) == now.get(key):
-                    continue
-                if key in was:
-                    tag = t.column_tag
-                    self.rows.end(tag, tag.c.table_id == table_id, tag.c.column_id == column_id, tag.c.key == key)
-                if key in now:
-                    self.rows.add(
-                        t.column_tag,
-                        table_id=table_id,
-                        column_id=column_id,
-                        begin_snapshot=self.rows.snapshot_id,
-                        key=key,
-                        value=now[key],
-                    )
+            self._write_column_tags(table_id, column_id, old_tags.get(column_id, ()), new_tags.get(column_id, ()))
 
-    def _partition(self, table_id: int, old: PartitionSpec | None, new: PartitionSpec | None) -> None:
+    def _write_column_tags(self, table_id: int, column_id: int, old: Tags, new: Tags) -> None:
+        tag = t.column_tag
+        for key, old_value, value in _tag_changes(old, new):
+            if old_value is not None:
+                self.rows.end(tag, tag.c.table_id == table_id, tag.c.column_id == column_id, tag.c.key == key)
+            if value is not None:
+                self.rows.add(
+                    tag,
+                    table_id=table_id,
+                    column_id=column_id,
+                    begin_snapshot=self.rows.snapshot_id,
+                    key=key,
+                    value=value,
+                )
+
+    def _write_tags(self, object_id: int, old: Tags, new: Tags) -> None:
+        tag = t.tag
+        for key, old_value, value in _tag_changes(old, new):
+            if old_value is not None:
+                self.rows.end(tag, tag.c.object_id == object_id, tag.c.key == key)
+            if value is not None:
+                self.rows.add(tag, object_id=object_id, begin_snapshot=self.rows.snapshot_id, key=key, value=value)
+
+    def _write_partition(self, table_id: int, old: PartitionSpec | None, new: PartitionSpec | None) -> None:
         if old == new:
             return
         if old is not None:
             self.rows.end(t.partition_info, t.partition_info.c.table_id == table_id)
         if new is not None:
-            add_partition(self.rows, table_id, new, None)
+            add_partition_spec(self.rows, table_id, new, end_snapshot=None)
 
-    def _sort(self, table_id: int, old: Table | None, new: Table) -> None:
+    def _write_sort(self, table_id: int, old: Table | None, new: Table) -> None:
         if old is not None and old.sort == new.sort:
             return
         if old is not None and old.sort is not None:
             self.rows.end(t.sort_info, t.sort_info.c.table_id == table_id)
         if new.sort is None:
             return
-        # A sort order is never changed in place: a renamed column makes a new one.
-        sort_id = self.rows.catalog_id(new.sort.id) if new.sort.id < 0 else self.rows.catalog_id(-(10**12) - table_id)
+        # A changed sort order always gets a new id. It still has its old one after a rename of a column, so a
+        # provisional id is made up that nothing else has.
+        provisional_id = new.sort.id if is_provisional(new.sort.id) else -(10**12) - table_id
+        sort_id = self.rows.catalog_id(provisional_id)
         self.rows.add(t.sort_info, sort_id=sort_id, table_id=table_id, begin_snapshot=self.rows.snapshot_id)
         for index, key in enumerate(new.sort.keys):
             self.rows.add(
@@ -210,7 +198,7 @@ class DefinitionRows:
                 null_order="NULLS_FIRST" if key.nulls_first else "NULLS_LAST",
             )
 
-    def _put_view(self, old: View | None, new: View) -> None:
+    def _write_view(self, old: View | None, new: View) -> None:
         view_id = self.rows.catalog_id(new.id)
         if old is None or replace(old, tags=new.tags) != new:
             if old is not None:
@@ -224,26 +212,44 @@ class DefinitionRows:
                 view_name=new.name,
                 dialect=new.dialect,
                 sql=new.sql,
-                column_aliases=",".join(quoted(name) for name in new.column_aliases),
+                column_aliases=",".join(quote_name(name) for name in new.column_aliases),
             )
         if old is not None and is_altered(old, new):
             self.rows.changes.append(f"altered_view:{view_id}")
-        self._tags(view_id, old.tags if old else (), new.tags)
+        self._write_tags(view_id, old.tags if old else (), new.tags)
 
-    def _tags(self, object_id: int, old: tuple[tuple[str, str], ...], new: tuple[tuple[str, str], ...]) -> None:
-        was, now = dict(old), dict(new)
-        for key in sorted(was.keys() | now.keys()):
-            if was.get(key) == now.get(key):
-                continue
-            if key in was:
-                self.rows.end(t.tag, t.tag.c.object_id == object_id, t.tag.c.key == key)
-            if key in now:
-                self.rows.add(t.tag, object_id=object_id, begin_snapshot=self.rows.snapshot_id, key=key, value=now[key])
+    def _write_macro(self, macro: Macro) -> None:
+        macro_id = self.rows.catalog_id(macro.id)
+        schema = self.staged.state.schemas[macro.schema_id]
+        self.rows.add(
+            t.macro,
+            schema_id=self.rows.catalog_id(macro.schema_id),
+            macro_id=macro_id,
+            macro_name=macro.name,
+            begin_snapshot=self.rows.snapshot_id,
+        )
+        for impl_id, impl in enumerate(macro.impls):
+            self.rows.add(
+                t.macro_impl, macro_id=macro_id, impl_id=impl_id, dialect=impl.dialect, sql=impl.sql, type=impl.kind
+            )
+            for index, parameter in enumerate(impl.parameters):
+                self.rows.add(
+                    t.macro_parameters,
+                    macro_id=macro_id,
+                    impl_id=impl_id,
+                    column_id=index,
+                    parameter_name=parameter.name,
+                    parameter_type=parameter.type,
+                    default_value="NULL" if parameter.default is None else parameter.default,
+                    default_value_type=parameter.default_type,
+                )
+        self._write_tags(macro_id, (), macro.tags)
+        self.rows.changes.append(f"created_{macro.kind}_macro:{quote_name(schema.name)}.{quote_name(macro.name)}")
 
     def write_schema_versions(self) -> None:
-        """What a table with a new definition needs besides: its schema version, its table of inlined rows."""
-        for provisional, needs_inlined_table in self.new_versions.items():
-            table = self.staged.state.tables[provisional]
+        """Adds the schema version of each table with a new definition, and its table of inlined rows if needed."""
+        for staged_id, needs_inlined_table in self._new_schema_versions.items():
+            table = self.staged.state.tables[staged_id]
             table_id = self.rows.catalog_id(table.id)
             self.rows.add(
                 t.schema_versions,
@@ -252,7 +258,7 @@ class DefinitionRows:
                 table_id=table_id,
             )
             options = self.rows.catalog.options(self.rows.connection).with_values(
-                resolved_options(self.rows, self.staged.options)
+                with_catalog_ids(self.rows, self.staged.options)
             )
             limit = options.number("data_inlining_row_limit", self.rows.catalog_id(table.schema_id), table_id)
             if needs_inlined_table and limit and inlined.can_inline(self.rows.catalog.database, table.columns):
@@ -266,14 +272,14 @@ class DefinitionRows:
                 )
 
 
-def add_partition(rows: SnapshotRows, table_id: int, spec: PartitionSpec, end: int | None) -> None:
+def add_partition_spec(rows: SnapshotRows, table_id: int, spec: PartitionSpec, end_snapshot: int | None) -> None:
     partition_id = rows.catalog_id(spec.id)
     rows.add(
         t.partition_info,
         partition_id=partition_id,
         table_id=table_id,
         begin_snapshot=rows.snapshot_id,
-        end_snapshot=end,
+        end_snapshot=end_snapshot,
     )
     for key in spec.fields:
         rows.add(
@@ -286,12 +292,20 @@ def add_partition(rows: SnapshotRows, table_id: int, spec: PartitionSpec, end: i
         )
 
 
-def _definitions(columns: Iterable[Column]) -> dict[int, dict[str, Any]]:
-    """What `ducklake_column` says of each column and field, by id."""
-    result: dict[int, dict[str, Any]] = {}
+def _tag_changes(old: Tags, new: Tags) -> Iterator[tuple[str, str | None, str | None]]:
+    """The key, the old value and the new value of each tag that differs; None for a value that is not set."""
+    old_values, new_values = dict(old), dict(new)
+    for key in sorted(old_values.keys() | new_values.keys()):
+        if old_values.get(key) != new_values.get(key):
+            yield key, old_values.get(key), new_values.get(key)
 
-    def visit(column: Column, parent: int | None) -> None:
-        result[column.id] = {
+
+def _column_rows(columns: Iterable[Column]) -> dict[int, dict[str, Any]]:
+    """The row of `ducklake_column` for each column and nested field, by id, without table and snapshots."""
+    rows: dict[int, dict[str, Any]] = {}
+
+    def add(column: Column, parent_id: int | None) -> None:
+        rows[column.id] = {
             "column_id": column.id,
             "column_order": column.id,
             "column_name": column.name,
@@ -299,19 +313,19 @@ def _definitions(columns: Iterable[Column]) -> dict[int, dict[str, Any]]:
             "initial_default": column.initial_default,
             "default_value": "NULL" if column.default_value is None else column.default_value,
             "nulls_allowed": column.nulls_allowed,
-            "parent_column": parent,
-            # The reference has no word for the default of what can have none.
+            "parent_column": parent_id,
+            # The reference leaves this empty for nested columns, which can have no default.
             "default_value_type": "" if column.children else column.default_value_type,
             "default_value_dialect": column.default_value_dialect,
         }
         for child in column.children:
-            visit(child, column.id)
+            add(child, column.id)
 
     for column in columns:
-        visit(column, None)
-    return result
+        add(column, None)
+    return rows
 
 
-def _shape(columns: Iterable[Column]) -> list[tuple[int, str, str]]:
-    """What of columns their stored rows depend on: not defaults, nor whether there may be NULLs."""
+def _stored_shape(columns: Iterable[Column]) -> list[tuple[int, str, str]]:
+    """What inlined rows depend on: ids, names and types, but neither defaults nor NOT NULL."""
     return [(field.id, field.name, field.type) for column in columns for field in column.walk()]

@@ -1,4 +1,4 @@
-"""Options that a commit sets and unsets."""
+"""Rows of the options that a commit sets and unsets."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from .. import tables as t
-from ..options import Key
+from ..options import OptionKey
 from .rows import SnapshotRows
 
 
-def resolved_options(rows: SnapshotRows, options: Mapping[Key, str | None]) -> dict[Key, str | None]:
-    """Staged options with the ids that the catalog knows."""
+def with_catalog_ids(rows: SnapshotRows, options: Mapping[OptionKey, str | None]) -> dict[OptionKey, str | None]:
+    """Staged options with real ids of schemas and tables in place of provisional ones."""
     return {
         (scope, scope_id if scope_id is None else rows.catalog_id(scope_id), name): value
         for (scope, scope_id, name), value in options.items()
     }
 
 
-def write_options(rows: SnapshotRows, options: Mapping[Key, str | None]) -> None:
-    """Writes staged options, which have no history."""
+def write_options(rows: SnapshotRows, options: Mapping[OptionKey, str | None]) -> None:
+    """Replaces staged options in the catalog. Options have no history."""
     settings = t.ducklake_metadata
-    for (scope, scope_id, name), value in resolved_options(rows, options).items():
+    for (scope, scope_id, name), value in with_catalog_ids(rows, options).items():
         rows.connection.execute(
             sa.delete(settings).where(
                 settings.c.key == name,

@@ -1,4 +1,9 @@
-"""The commit protocol: optimistic concurrency. Conflicts are errors, lost races are retried."""
+"""The commit protocol: optimistic concurrency.
+
+An attempt is one short transaction of the catalog database. It checks what others committed since the base snapshot,
+and then inserts the next snapshot. If another writer inserts the same snapshot id first, the attempt is retried. If
+what others committed conflicts with the staged changes, the commit fails with a ConflictError.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,15 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from .. import conflicts, deletes, inlined
+from .. import deletes, inlined
 from ..catalog import SnapshotInfo
-from ..databases.base import first_line
-from ..errors import BusyError, LakeError, ReadOnlyError
+from ..conflicts import check_conflicts, table_conflict_error
+from ..databases.base import driver_message
+from ..errors import BusyError, LakeError
 from ..files import table_files
-from ..predicates import Read
+from ..predicates import ReadPredicate
 from ..snapshot import Table
-from .difference import intent
+from .difference import intended_changes, is_provisional
 from .snapshot_writer import write_snapshot
 
 if TYPE_CHECKING:
@@ -26,34 +32,32 @@ class Committed:
     """The outcome of a commit."""
 
     snapshot: SnapshotInfo
-    """The new snapshot, or the one that the transaction began on if it changed nothing."""
+    """The new snapshot; the base snapshot if nothing changed."""
     changed: bool
     attempts: int = 1
 
 
 def commit(transaction: Transaction) -> Committed:
-    """Writes everything staged as one snapshot; retries where another writer committed first.
+    """Commits everything staged as one snapshot. Retries while other writers commit first.
 
-    An attempt is one short transaction of the catalog database. It writes no data file again.
+    A retry writes no data file again. It rewrites delete files only if they name another snapshot.
     """
     if transaction.parent is not None:
-        raise LakeError("a nested transaction is folded into its parent, not committed")
+        raise LakeError("a nested transaction is merged into its parent, not committed")
     if not transaction.is_changed:
         return Committed(transaction.base, False)
-    if transaction.catalog.read_only:
-        with transaction.catalog.write():
-            raise ReadOnlyError("unreachable")
-    _require_message(transaction)
-    _move_inlined_deletes(transaction)
     catalog, retry = transaction.catalog, transaction.catalog.retry
+    catalog.check_writable()
+    _check_message(transaction)
+    _move_inlined_deletes(transaction)
     attempt = 0
     while True:
         try:
             with catalog.write() as connection:
-                latest = catalog.latest(connection)
+                latest = catalog.latest_snapshot(connection)
                 if latest.id != transaction.base.id:
                     _check_conflicts(transaction, connection, latest)
-                if _delete_files_name(transaction, latest.id + 1):
+                if _delete_files_match(transaction, latest.id + 1):
                     snapshot = write_snapshot(
                         connection,
                         catalog,
@@ -64,11 +68,12 @@ def commit(transaction: Transaction) -> Committed:
                         transaction.commit_info,
                     )
                     return Committed(snapshot, True, attempt + 1)
+            # Outside of the database transaction, because files take time.
             _rewrite_delete_files(transaction, latest.id + 1)
         except sa.exc.DBAPIError as error:
-            if not catalog.database.is_race(error):
+            if not catalog.database.is_write_conflict(error):
                 raise LakeError(
-                    f"the commit failed in {catalog.database.location}: {first_line(error)}; nothing was changed"
+                    f"the commit failed in {catalog.database.location}: {driver_message(error)}; nothing was changed"
                 ) from error
             if attempt == retry.max_count:
                 raise BusyError(
@@ -79,7 +84,8 @@ def commit(transaction: Transaction) -> Committed:
             attempt += 1
 
 
-def _require_message(transaction: Transaction) -> None:
+def _check_message(transaction: Transaction) -> None:
+    """Raises if the lake requires a commit message and there is none."""
     if (
         transaction.staged.makes_snapshot(transaction.base_state)
         and not transaction.commit_info.message
@@ -92,62 +98,78 @@ def _require_message(transaction: Transaction) -> None:
 
 
 def _move_inlined_deletes(transaction: Transaction) -> None:
-    """Writes the inlined deletes of data files that end into delete files, where time travel still finds them."""
-    data = dict(transaction.staged.data)
-    for table_id, staged in data.items():
-        if table_id < 0 or not (staged.truncated or staged.ended):
+    """Writes delete files for inlined deletes of data files that end: time travel and the change feed need them."""
+    data_changes = dict(transaction.staged.data_changes)
+    for table_id, changes in data_changes.items():
+        if is_provisional(table_id) or not (changes.truncated or changes.ended_file_ids):
             continue
-        folder = transaction.state.folder(transaction.catalog.data_path, transaction.state.tables[table_id])
-        file_ids = None if staged.truncated else staged.ended
+        file_ids = None if changes.truncated else changes.ended_file_ids
         with transaction.catalog.read() as connection:
-            moved = deletes.settled(connection, transaction.catalog, transaction.store, table_id, folder, file_ids)
-        data[table_id] = replace(staged, settled=moved)
-    if data != transaction.staged.data:
-        transaction.stage(data=data)
+            delete_files = deletes.inlined_deletes_as_files(
+                connection,
+                transaction.catalog,
+                transaction.store,
+                table_id,
+                _table_folder(transaction, table_id),
+                file_ids,
+            )
+        data_changes[table_id] = replace(changes, moved_inlined_deletes=delete_files)
+    if data_changes != transaction.staged.data_changes:
+        transaction.stage(data_changes=data_changes)
 
 
 def _check_conflicts(transaction: Transaction, connection: sa.Connection, latest: SnapshotInfo) -> None:
-    """Raises where a snapshot committed since the base conflicts with what is staged."""
+    """Raises a ConflictError if a snapshot after the base conflicts with the staged changes."""
     base, base_state, staged = transaction.base, transaction.base_state, transaction.staged
     commits = transaction.catalog.commits_after(connection, base.id)
-    conflicts.check(intent(staged, base_state), commits)
-    for table_id, data in staged.data.items():
-        if table_id >= 0 and deletes.touched(
-            connection, transaction.catalog, table_id, data.ended, data.masks, base.id
+    check_conflicts(intended_changes(staged, base_state), commits)
+    for table_id, changes in staged.data_changes.items():
+        if not is_provisional(table_id) and deletes.files_changed_since(
+            connection, transaction.catalog, table_id, changes.ended_file_ids, changes.position_deletes, base.id
         ):
-            intended = f"deletes from {base_state.qualified(base_state.tables[table_id])}"
-            raise conflicts.collision_in(table_id, intended, commits, "changed rows of the same files")
-    for table_id, read in staged.rewritten.items():
+            intended = f"deletes from {base_state.qualified_name(base_state.tables[table_id])}"
+            raise table_conflict_error(table_id, intended, commits, "changed rows of the same files")
+    for table_id, read in staged.reads.items():
         if read is None:
-            continue  # conflicts.check has refused any change of this table
-        if _has_new_rows(transaction, connection, base_state.tables[table_id], latest, read):
-            intended = f"rewrites rows of {base_state.qualified(base_state.tables[table_id])}"
-            raise conflicts.collision_in(table_id, intended, commits, "inserted rows that it should have read")
+            continue  # check_conflicts accepts no change of this table at all.
+        if _has_matching_new_rows(transaction, connection, base_state.tables[table_id], latest, read):
+            intended = f"rewrites rows of {base_state.qualified_name(base_state.tables[table_id])}"
+            raise table_conflict_error(table_id, intended, commits, "inserted rows that it should have read")
 
 
-def _has_new_rows(
-    transaction: Transaction, connection: sa.Connection, table: Table, latest: SnapshotInfo, read: Read
+def _has_matching_new_rows(
+    transaction: Transaction, connection: sa.Connection, table: Table, latest: SnapshotInfo, read: ReadPredicate
 ) -> bool:
-    """Whether the table may have got rows since the base that the transaction would have read."""
-    base = transaction.base.id
+    """Whether the table may have rows that are newer than the base and satisfy the predicate."""
+    base_id = transaction.base.id
     files = table_files(connection, transaction.catalog, table, "", latest.id, read.predicate, read.time_zone)
-    if any((f.begin_snapshot or 0) > base or (f.partial_max or 0) > base for f in files):
+    if any((f.begin_snapshot or 0) > base_id or (f.partial_max or 0) > base_id for f in files):
         return True
-    return inlined.any_since(connection, table.id, base)
+    return inlined.has_rows_since(connection, table.id, base_id)
 
 
-def _delete_files_name(transaction: Transaction, snapshot: int) -> bool:
-    """Whether this is the snapshot that staged delete files name for their new positions."""
-    masks = (mask for data in transaction.staged.data.values() for mask in data.masks.values())
-    return all(mask.file is None or mask.file.last in (None, snapshot) for mask in masks)
+def _delete_files_match(transaction: Transaction, snapshot_id: int) -> bool:
+    """Whether no staged delete file names another snapshot than this one for its new positions."""
+    delete_files = (
+        position_deletes.delete_file
+        for changes in transaction.staged.data_changes.values()
+        for position_deletes in changes.position_deletes.values()
+    )
+    return all(file is None or file.last_snapshot in (None, snapshot_id) for file in delete_files)
 
 
-def _rewrite_delete_files(transaction: Transaction, snapshot: int) -> None:
-    """Writes staged delete files again that name another snapshot than the next one."""
-    data = dict(transaction.staged.data)
-    for table_id, staged in data.items():
-        if staged.masks:
-            folder = transaction.state.folder(transaction.catalog.data_path, transaction.state.tables[table_id])
-            masks = deletes.moved_masks(transaction.store, folder, staged.masks, snapshot)
-            data[table_id] = replace(staged, masks=masks)
-    transaction.stage(data=data)
+def _rewrite_delete_files(transaction: Transaction, snapshot_id: int) -> None:
+    """Rewrites the staged delete files that name another snapshot than this one for their new positions."""
+    data_changes = dict(transaction.staged.data_changes)
+    for table_id, changes in data_changes.items():
+        if changes.position_deletes:
+            position_deletes = deletes.position_deletes_for_snapshot(
+                transaction.store, _table_folder(transaction, table_id), changes.position_deletes, snapshot_id
+            )
+            data_changes[table_id] = replace(changes, position_deletes=position_deletes)
+    transaction.stage(data_changes=data_changes)
+
+
+def _table_folder(transaction: Transaction, table_id: int) -> str:
+    table = transaction.state.tables[table_id]
+    return transaction.state.table_folder(transaction.catalog.data_path, table)

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import sqlalchemy as sa
 
 from ..catalog import Catalog, SnapshotInfo
 
-MAX_IDS = 10_000
-"""How many values one statement lists: databases take 32,766 (SQLite) or 65,535 (PostgreSQL)."""
+_MAX_IDS_IN_STATEMENT = 10_000
+"""Databases accept 32,766 (SQLite) or 65,535 (PostgreSQL) parameters in one statement."""
+
+
+def id_batches(ids: Collection[int]) -> Iterator[list[int]]:
+    """The ids in ascending order, in batches that one statement can list."""
+    in_order = sorted(ids)
+    for start in range(0, len(in_order), _MAX_IDS_IN_STATEMENT):
+        yield in_order[start : start + _MAX_IDS_IN_STATEMENT]
 
 
 class SnapshotRows:
-    """The rows that a commit inserts, the ids that it assigns, and the changes that it records."""
+    """The rows that a commit inserts, the ids that it assigns, and the changes that it records.
+
+    Ids below zero are provisional. They get real ids here, which differ if the commit is attempted again.
+    """
 
     def __init__(self, connection: sa.Connection, catalog: Catalog, latest: SnapshotInfo) -> None:
         self.connection = connection
@@ -26,35 +37,35 @@ class SnapshotRows:
         self.changes: list[str] = []
         """The entries of `changes_made`."""
         self._catalog_ids: dict[int, int] = {}
-        """The id of each schema, table, view, macro, partition and sort specification staged with an id below zero."""
+        """Real ids by provisional id, for schemas, tables, views, macros, partition specs and sort orders."""
         self._pending: dict[sa.Table, list[dict[str, Any]]] = defaultdict(list)
 
-    def catalog_id(self, provisional: int) -> int:
-        """The id in the catalog of something that may still have a provisional one, below zero."""
-        if provisional >= 0:
-            return provisional
-        if provisional not in self._catalog_ids:
-            self._catalog_ids[provisional] = self.next_catalog_id
+    def catalog_id(self, object_id: int) -> int:
+        """The real id of an object; a new one for a provisional id that is seen the first time."""
+        if object_id >= 0:
+            return object_id
+        if object_id not in self._catalog_ids:
+            self._catalog_ids[object_id] = self.next_catalog_id
             self.next_catalog_id += 1
-        return self._catalog_ids[provisional]
+        return self._catalog_ids[object_id]
 
-    def file_id(self) -> int:
+    def new_file_id(self) -> int:
         """A new id for a data file, a delete file or a name mapping."""
         self.next_file_id += 1
         return self.next_file_id - 1
 
     def add(self, table: sa.Table, **row: Any) -> None:
-        """Inserts a row when all rows are flushed."""
+        """Adds a row, which `flush` inserts."""
         self._pending[table].append(row)
 
     def end(self, table: sa.Table, *where: sa.ColumnElement[bool]) -> None:
-        """Ends the rows that are current and match."""
+        """Ends the current rows that match, at once."""
         self.connection.execute(
             sa.update(table).where(table.c.end_snapshot.is_(None), *where).values(end_snapshot=self.snapshot_id)
         )
 
     def flush(self) -> None:
-        """Inserts the collected rows, one statement a table."""
+        """Inserts the collected rows, with one statement for each table."""
         for table, rows in self._pending.items():
             names = [c.name for c in table.columns if any(c.name in row for row in rows)]
             complete = [{name: row.get(name) for name in names} for row in rows]

@@ -1,4 +1,4 @@
-"""Writing one snapshot into an open transaction of the catalog database."""
+"""Write the rows of one snapshot in an open transaction of the catalog database."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def write_snapshot(
     staged: Staged,
     info: CommitInfo,
 ) -> SnapshotInfo:
-    """Writes what is staged as the snapshot after `latest`; options alone make none."""
+    """Writes the staged changes as the snapshot after `latest`. Writes no snapshot if only options change."""
     rows = SnapshotRows(connection, catalog, latest)
-    makes_snapshot = staged.makes_snapshot(base_state)
-    if makes_snapshot:
-        if staged.state != base_state:
-            rows.schema_version += 1
-        definitions = DefinitionRows(rows, base_state, staged)
-        definitions.write()
-        DataRows(rows, base.id, staged).write()
-        definitions.write_schema_versions()
-    write_options(rows, staged.options)
-    if not makes_snapshot:
+    if not staged.makes_snapshot(base_state):
+        write_options(rows, staged.options)
         rows.flush()
         return latest
-    # The clock of another writer may be ahead of ours.
+    if staged.state != base_state:
+        rows.schema_version += 1
+    definitions = DefinitionRows(rows, base_state, staged)
+    definitions.write()
+    DataRows(rows, base.id, staged).write()
+    definitions.write_schema_versions()
+    write_options(rows, staged.options)
+    # Snapshots are in order of time, although the clock of another writer may be ahead of this one.
     now = max(datetime.datetime.now(datetime.timezone.utc), latest.time + datetime.timedelta(microseconds=1))
     snapshot = SnapshotInfo(rows.snapshot_id, now, rows.schema_version, rows.next_catalog_id, rows.next_file_id)
-    # The snapshot's row goes first: two writers of the same snapshot id meet here, before any other row is inserted.
+    # The row of the snapshot is inserted before the collected rows. If another writer was first, this attempt fails
+    # here, on the duplicate snapshot id.
     catalog.database.insert(
         connection,
         t.snapshot,
@@ -59,7 +59,7 @@ def write_snapshot(
     rows.add(
         t.snapshot_changes,
         snapshot_id=snapshot.id,
-        # A change that has no entry, such as the comment of a schema, is NULL: the reference cannot read ''.
+        # Some changes have no entry, such as the comment of a schema. The reference reads NULL but not ''.
         changes_made=",".join(rows.changes) or None,
         author=info.author,
         commit_message=info.message,

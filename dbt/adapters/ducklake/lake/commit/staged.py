@@ -1,67 +1,145 @@
-"""What a transaction has staged, as one immutable value."""
+"""The changes that a transaction has staged, as one immutable value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from ..deletes import Mask, NewDeleteFile
-from ..files import NewDataFile
-from ..options import Key
-from ..predicates import Read
+from ..deletes import NewDeleteFile, PositionDeletes
+from ..files import DataFile, NewDataFile
+from ..options import OptionKey
+from ..predicates import ReadPredicate
 from ..snapshot import LakeState
 
 
 @dataclass(frozen=True)
 class CommitInfo:
+    """The author and the message of a commit, as `ducklake_snapshot_changes` stores them."""
+
     author: str | None = None
     message: str | None = None
     extra_info: str | None = None
 
 
 @dataclass(frozen=True)
-class TableData:
-    """What is staged of one table's rows."""
+class DataChanges:
+    """The staged changes to the rows of one table. Fields with ids are about committed files and rows."""
 
-    added: tuple[NewDataFile, ...] = ()
-    ended: frozenset[int] = frozenset()
+    added_files: tuple[NewDataFile, ...] = ()
+    """Until the commit their ids are -1, -2, ... in this order."""
+    ended_file_ids: frozenset[int] = frozenset()
     truncated: bool = False
-    """Every file and inlined row that the table had in the base ends."""
-    masks: Mapping[int, Mask] = field(default_factory=dict)
-    """What is deleted of data files of the base, by their ids."""
-    inlined: frozenset[int] = frozenset()
-    """Row ids of inlined rows that end."""
-    settled: Mapping[int, NewDeleteFile] = field(default_factory=dict)
-    """Of data files that end: what the catalog itself kept of their deleted rows, as delete files."""
-    updated: int = 0
-    deleted: int = 0
-    """How many rows of the base have a new version, and how many have none any more; not those truncated."""
+    """Whether every data file and inlined row of the base snapshot ends."""
+    position_deletes: Mapping[int, PositionDeletes] = field(default_factory=dict)
+    """Position deletes by data file id."""
+    ended_inlined_row_ids: frozenset[int] = frozenset()
+    moved_inlined_deletes: Mapping[int, NewDeleteFile] = field(default_factory=dict)
+    """Delete files that take over the inlined deletes of data files that end, by data file id."""
+    updated_row_count: int = 0
+    """How many committed rows get a new version. Neither count includes truncated rows."""
+    deleted_row_count: int = 0
+    """How many committed rows are deleted without a new version."""
 
     @property
-    def deletes(self) -> bool:
-        """Whether it takes something away from data files other than by positions in the catalog."""
-        return self.truncated or bool(self.ended) or any(mask.file for mask in self.masks.values())
+    def has_file_deletes(self) -> bool:
+        """Whether data files end or get a delete file."""
+        return (
+            self.truncated
+            or bool(self.ended_file_ids)
+            or any(deletes.delete_file for deletes in self.position_deletes.values())
+        )
 
     @property
-    def deletes_inlined(self) -> bool:
-        return bool(self.inlined) or any(mask.positions for mask in self.masks.values())
+    def has_inlined_deletes(self) -> bool:
+        """Whether deletes are stored in the catalog: of inlined rows, or of rows in data files."""
+        return bool(self.ended_inlined_row_ids) or any(
+            deletes.inlined_positions for deletes in self.position_deletes.values()
+        )
 
     @property
-    def touched(self) -> frozenset[int]:
-        """The data files of which rows are taken away one by one."""
-        return self.ended | self.masks.keys()
+    def changed_file_ids(self) -> frozenset[int]:
+        """The data files that end or lose rows, except by truncation."""
+        return self.ended_file_ids | self.position_deletes.keys()
+
+    def with_added_files(self, files: Iterable[NewDataFile]) -> DataChanges:
+        return replace(self, added_files=(*self.added_files, *files))
+
+    def without_files(self, files: Iterable[DataFile]) -> DataChanges:
+        """These changes without whole data files, committed or added."""
+        removed = {file.id: file for file in files}
+        committed = [file for file_id, file in removed.items() if file_id >= 0]
+        # Deleting a new version deletes the row: it counts as deleted now, no longer as updated.
+        new_versions = sum(
+            file.live_rows for file_id, file in self._added_with_ids() if file_id in removed and file.holds_updated_rows
+        )
+        return replace(
+            self,
+            added_files=tuple(file for file_id, file in self._added_with_ids() if file_id not in removed),
+            ended_file_ids=self.ended_file_ids | {file.id for file in committed},
+            position_deletes={i: deletes for i, deletes in self.position_deletes.items() if i not in removed},
+            deleted_row_count=self.deleted_row_count + sum(file.live_rows for file in committed) + new_versions,
+            updated_row_count=self.updated_row_count - new_versions,
+        )
+
+    def with_position_deletes(
+        self, position_deletes: Mapping[int, PositionDeletes], row_counts: Mapping[int, int]
+    ) -> DataChanges:
+        """These changes with more position deletes. Both arguments are by the id of a committed or added file.
+
+        A delete file must contain all deleted positions of its data file. Inlined positions are added to earlier ones.
+        """
+        added_files = tuple(
+            replace(file, position_deletes=position_deletes.get(file_id, file.position_deletes))
+            for file_id, file in self._added_with_ids()
+        )
+        merged = dict(self.position_deletes)
+        for file_id, deletes in position_deletes.items():
+            if file_id >= 0:
+                merged[file_id] = merged.get(file_id, PositionDeletes()).merged_with(deletes)
+        committed_rows = sum(count for file_id, count in row_counts.items() if file_id >= 0)
+        new_versions = sum(
+            row_counts.get(file_id, 0) for file_id, file in self._added_with_ids() if file.holds_updated_rows
+        )
+        return replace(
+            self,
+            added_files=added_files,
+            position_deletes=merged,
+            deleted_row_count=self.deleted_row_count + committed_rows + new_versions,
+            updated_row_count=self.updated_row_count - new_versions,
+        )
+
+    def with_deleted_inlined_rows(self, row_ids: frozenset[int]) -> DataChanges:
+        return replace(
+            self,
+            ended_inlined_row_ids=self.ended_inlined_row_ids | row_ids,
+            deleted_row_count=self.deleted_row_count + len(row_ids - self.ended_inlined_row_ids),
+        )
+
+    def with_updates(self, row_count: int) -> DataChanges:
+        """These changes, in which so many of the deleted rows have a new version in an added file."""
+        return replace(
+            self,
+            updated_row_count=self.updated_row_count + row_count,
+            deleted_row_count=self.deleted_row_count - row_count,
+        )
+
+    def _added_with_ids(self) -> Iterator[tuple[int, NewDataFile]]:
+        return ((-index, file) for index, file in enumerate(self.added_files, start=1))
 
 
 @dataclass(frozen=True)
 class Staged:
-    """All that a transaction has staged, as one value."""
+    """Everything that a transaction has staged."""
 
     state: LakeState
-    data: Mapping[int, TableData] = field(default_factory=dict)
-    options: Mapping[Key, str | None] = field(default_factory=dict)
-    rewritten: Mapping[int, Read | None] = field(default_factory=dict)
-    """Tables whose rows were read to decide what to write, with what those rows have in common if it is known."""
+    """The lake as it will be after the commit."""
+    data_changes: Mapping[int, DataChanges] = field(default_factory=dict)
+    """Changes to rows by table id."""
+    options: Mapping[OptionKey, str | None] = field(default_factory=dict)
+    """Options that are set, or unset by None."""
+    reads: Mapping[int, ReadPredicate | None] = field(default_factory=dict)
+    """Tables by id whose rows the transaction read to decide what to write. None stands for any row."""
 
     def makes_snapshot(self, base: LakeState) -> bool:
-        """Whether more changed than options, which have no history."""
-        return self.state != base or any(d != TableData() for d in self.data.values())
+        """Whether anything but options changes. Options have no history, so they need no snapshot."""
+        return self.state != base or any(changes != DataChanges() for changes in self.data_changes.values())

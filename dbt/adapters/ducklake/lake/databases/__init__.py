@@ -1,1 +1,1 @@
-"""The databases that can hold a catalog, one class each. No other module asks which one it is."""
+"""The databases that can hold a catalog, one class each. No other module tests which database it is."""

@@ -1,4 +1,4 @@
-"""What every catalog database does, and the hooks where databases differ."""
+"""The interface of a catalog database, with the behavior that most databases share."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ from ..types import Column
 
 @dataclass(frozen=True)
 class Database:
-    """A catalog database: how to reach it, and how it does what the others do otherwise."""
+    """A catalog database: how to connect to it, and what differs between databases."""
 
     location: str
-    """Where it is, in words that may be shown: never with a secret."""
+    """The catalog string without secrets, for messages."""
     url: sa.URL = field(repr=False)
     connect_args: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    default_data_path: str | None = None
+    """The data path of a new lake if none is given; None if one must be given."""
 
     name = ""
     driver = ""
     extra = ""
-    """The optional part of this package that brings the driver."""
-    default_data_path: str | None = None
+    """The extra of this package that installs the driver."""
     has_schemas = False
-    transactional_ddl = True
     supports_inlining = True
+    supports_inlined_variants = False
     inlined_structs_are_sql = True
-    """Whether inlined structs are text, which the reference writes as SQL."""
-    read_isolation: str | None = None
+    """Whether the reference stores inlined structs as text in the form of SQL."""
+    isolation_level: str | None = None
+    """What a transaction asks for if the database's default lets two queries see different states."""
 
     def engine(self) -> sa.Engine:
         try:
@@ -48,30 +50,33 @@ class Database:
         return {"pool_pre_ping": True}
 
     def exists(self) -> bool:
-        """Whether there is a database to connect to; servers say so when asked."""
+        """Whether the database exists. True for servers, which report a missing database when they are connected."""
         return True
+
+    def create_folder(self) -> None:
+        """Creates the folder for the file of the database. Does nothing for servers."""
 
     @contextmanager
     def transaction(self, engine: sa.Engine, write: bool) -> Iterator[sa.Connection]:
-        """A transaction in which every query sees the same catalog."""
+        """A transaction in which every query sees the same state of the catalog."""
         options: dict[str, Any] = {"lake_write": write}
-        if self.read_isolation:
-            options["isolation_level"] = self.read_isolation
+        if self.isolation_level:
+            options["isolation_level"] = self.isolation_level
         with engine.connect().execution_options(**options) as connection, connection.begin():
             if schema := connection.get_execution_options().get("lake_schema"):
-                self.enter_schema(connection, schema)
+                self.use_schema(connection, schema)
             yield connection
 
     def has_schema(self, connection: sa.Connection, schema: str) -> bool:
-        return bool(connection.scalar(schemata_named(schema)))
+        return bool(connection.scalar(count_schemas(schema)))
 
     def create_schema(self, connection: sa.Connection, schema: str) -> None:
-        # DDL takes no parameters: the name is quoted.
+        # DDL takes no parameters, so the name is quoted.
         statement = f"CREATE SCHEMA IF NOT EXISTS {self.quote(schema)}"
         connection.execute(sa.DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
 
-    def enter_schema(self, connection: sa.Connection, schema: str) -> None:
-        """Names without a schema mean that one, until the transaction ends."""
+    def use_schema(self, connection: sa.Connection, schema: str) -> None:
+        """Makes a schema the default for names without one, until the transaction ends."""
         raise NotImplementedError
 
     def has_table(self, connection: sa.Connection, name: str) -> bool:
@@ -80,44 +85,49 @@ class Database:
     def table_names(self, connection: sa.Connection) -> list[str]:
         return sa.inspect(connection).get_table_names()
 
-    def in_time_order(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """What orders as the moments do that the column holds."""
+    def timestamp_sort_key(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        """An expression that sorts and compares like the moments in a column."""
         return moment
 
-    def is_race(self, error: sa.exc.DBAPIError) -> bool:
-        """Whether another writer came first, so that a commit may be tried again."""
+    def is_write_conflict(self, error: sa.exc.DBAPIError) -> bool:
+        """Whether the error means that another writer was first, so that the commit can be retried."""
         return isinstance(error, sa.exc.IntegrityError)
 
     def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
+        """Whether the error means that there is no connection, so that connecting can be retried."""
         return isinstance(error, sa.exc.OperationalError)
 
     def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
         connection.execute(table.insert(), list(rows))
 
     def inlined_type(self, column: Column) -> str:
-        """The type that a column has in a table of inlined rows."""
+        """The SQL type of a column in a table of inlined rows."""
         raise NotImplementedError
 
     def inlined_name(self, column: str) -> str:
-        """The name that a column has in a table of inlined rows."""
+        """The name of a column in a table of inlined rows."""
         return column
 
-    def readable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
-        """The column of inlined rows in a form whose text `inlined.decode` knows."""
+    def decodable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
+        """An expression for a column of inlined rows whose values `duckdb_text.decode` can decode."""
         return column
 
     def quote(self, identifier: str) -> str:
         return '"' + identifier.replace('"', '""') + '"'
 
 
+BULK_INSERT_ROWS = 50
+"""From this number of rows on, a bulk insert is faster where the database has one."""
+
 SMALL_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 
-def first_line(error: sa.exc.DBAPIError) -> str:
-    """What the database said, without the statement that it said it of."""
+def driver_message(error: sa.exc.DBAPIError) -> str:
+    """The first line of the database's message, without the SQL statement."""
     return next((line.strip() for line in str(error.orig).splitlines() if line.strip()), "no reason given")
 
 
-def schemata_named(schema: str) -> sa.Select[Any]:
+def count_schemas(name: str) -> sa.Select[Any]:
+    """A query that counts the schemas of this name."""
     query = sa.select(sa.func.count()).select_from(sa.text("information_schema.schemata"))
-    return query.where(sa.column("schema_name") == schema)
+    return query.where(sa.column("schema_name") == name)

@@ -1,4 +1,4 @@
-"""From a catalog string to the database that it names."""
+"""Parse a catalog string into the database that it names."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from .mysql import MySQL, driver_arguments
 from .postgres import Postgres
 from .sqlite import Sqlite
 
-SHOWN_WORDS = frozenset(
+_PUBLIC_KEYWORDS = frozenset(
     {"host", "hostaddr", "port", "dbname", "db", "database", "user", "service", "socket", "unix_socket"}
 )
-"""The words of a connection string that may be shown; a misspelt password is no secret less."""
+"""The keywords whose values messages may show. A misspelled `password` must not show, so all others are secret."""
 
-_WORD = re.compile(r"\s*([A-Za-z_]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(?!')((?:[^\s\\]|\\.)*))")
+_KEYWORD_AND_VALUE = re.compile(r"\s*([A-Za-z_]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(?!')((?:[^\s\\]|\\.)*))")
 
 
-def parse_words(text: str) -> dict[str, str]:
-    """The `key=value` words of a connection string, quoted as libpq does."""
-    words: dict[str, str] = {}
+def parse_keywords(text: str) -> dict[str, str]:
+    """The `keyword=value` pairs of a connection string. Values are quoted like in libpq."""
+    keywords: dict[str, str] = {}
     position = 0
     while position < len(text.rstrip()):
-        match = _WORD.match(text, position)
+        match = _KEYWORD_AND_VALUE.match(text, position)
         if not match:
             raise CatalogError(
                 "the catalog's connection string is not made of key=value words"
                 f" (it goes wrong at character {position + 1})"
             )
         value = match[2] if match[2] is not None else match[3]
-        words[match[1].lower()] = re.sub(r"\\(.)", r"\1", value)
+        keywords[match[1].lower()] = re.sub(r"\\(.)", r"\1", value)
         position = match.end()
-    return words
+    return keywords
 
 
 def parse_catalog(text: str) -> Database:
-    """The database that a catalog string names: what ATTACH takes, or an SQLAlchemy URL."""
+    """The database for a catalog string, which is a path or connection string for ATTACH, or an SQLAlchemy URL."""
     text = text.strip()
     if text.lower().startswith("ducklake:"):
         text = text[len("ducklake:") :]
@@ -54,13 +54,15 @@ def parse_catalog(text: str) -> Database:
     if kind in ("postgresql", "postgres") and rest.startswith("//"):
         return _from_url("postgresql:" + rest)
     if kind in ("sqlite", "sqlite_scanner"):
-        return Sqlite(f"sqlite:{_file(kind, rest)}", sa.URL.create("sqlite", database=rest), {"timeout": 30})
+        return Sqlite(f"sqlite:{_require_file(kind, rest)}", sa.URL.create("sqlite", database=rest), {"timeout": 30})
     if kind in ("postgres", "postgresql", "postgres_scanner"):
         if rest.lstrip().startswith(("postgres://", "postgresql://")):
             return _from_url(rest.strip().replace("postgres://", "postgresql://", 1))
-        return Postgres(_shown("postgres", rest), sa.URL.create("postgresql+psycopg"), parse_words(rest))
+        return Postgres(_public_location("postgres", rest), sa.URL.create("postgresql+psycopg"), parse_keywords(rest))
     if kind in ("mysql", "mariadb", "mysql_scanner"):
-        return MySQL(_shown("mysql", rest), sa.URL.create("mysql+pymysql"), driver_arguments(parse_words(rest)))
+        return MySQL(
+            _public_location("mysql", rest), sa.URL.create("mysql+pymysql"), driver_arguments(parse_keywords(rest))
+        )
     if kind == "duckdb":
         return _duckdb(rest)
     if colon and kind not in ("", "file") and not re.match(r"^[a-z]$|.*[/\\.]", kind):
@@ -76,7 +78,7 @@ def parse_catalog(text: str) -> Database:
     return _duckdb(text)
 
 
-def _file(kind: str, path: str | None) -> str:
+def _require_file(kind: str, path: str | None) -> str:
     if not path or path.startswith(":memory:"):
         raise CatalogError(
             f"a {kind} catalog is a file, and {path or 'nothing'!r} names none;"
@@ -86,37 +88,41 @@ def _file(kind: str, path: str | None) -> str:
 
 
 def _duckdb(path: str) -> DuckDB:
-    # As the reference does: an older storage has no variants.
-    storage = {"config": {"storage_compatibility_version": "latest"}}
-    database = DuckDB(f"duckdb:{_file('duckdb', path)}", sa.URL.create("duckdb", database=path), storage)
-    object.__setattr__(database, "default_data_path", path + ".files/")
-    return database
+    return DuckDB(
+        location=f"duckdb:{_require_file('duckdb', path)}",
+        url=sa.URL.create("duckdb", database=path),
+        # Like the reference does. An older storage version has no variants.
+        connect_args={"config": {"storage_compatibility_version": "latest"}},
+        default_data_path=path + ".files/",
+    )
 
 
-def _shown(kind: str, words: str) -> str:
-    return f"{kind}:" + " ".join(f"{key}={value}" for key, value in parse_words(words).items() if key in SHOWN_WORDS)
+def _public_location(kind: str, connection_string: str) -> str:
+    """The connection string without secrets."""
+    public = (f"{k}={v}" for k, v in parse_keywords(connection_string).items() if k in _PUBLIC_KEYWORDS)
+    return f"{kind}:" + " ".join(public)
 
 
 def _from_url(text: str) -> Database:
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
-        # What went wrong there may quote the password, so it is not passed on.
+        # The message may quote the password, so it is not passed on.
         raise CatalogError(
             "the catalog looks like a URL but can not be read as one; check its user, password"
             " (special characters percent-encoded), host and port"
         ) from None
     kind = url.get_backend_name()
-    shown = url.set(query={}).render_as_string(hide_password=True)
+    location = url.set(query={}).render_as_string(hide_password=True)
     if kind == "sqlite":
-        _file(kind, url.database)
-        return Sqlite(shown, url, {"timeout": 30})
+        _require_file(kind, url.database)
+        return Sqlite(location, url, {"timeout": 30})
     if kind == "postgresql":
         url = url.set(drivername="postgresql+psycopg") if "+" not in text.split(":")[0] else url
-        return Postgres(shown, url.set(query={}), url.query)
+        return Postgres(location, url.set(query={}), url.query)
     if kind in ("mysql", "mariadb"):
         url = url.set(drivername="mysql+pymysql") if "+" not in text.split(":")[0] else url
-        return MySQL(shown, url.set(query={}), driver_arguments(url.query))
+        return MySQL(location, url.set(query={}), driver_arguments(url.query))
     if kind == "duckdb":
         return _duckdb(url.database or "")
     raise CatalogError(f"a catalog can not be kept in {kind}; use sqlite, postgresql, duckdb or mysql")

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from random import uniform
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.pool import NullPool
 
 from ..types import Column, decimal_parts
-from .base import SMALL_INTEGERS, Database, schemata_named
+from .base import BULK_INSERT_ROWS, SMALL_INTEGERS, count_schemas
+from .file_database import FileDatabase
 
 
-class DuckDB(Database):
+class DuckDB(FileDatabase):
     name = "duckdb"
     driver = "duckdb-engine"
     extra = "duckdb"
     has_schemas = True
+    supports_inlined_variants = True
     inlined_structs_are_sql = False
-
-    def _engine_options(self) -> dict[str, Any]:
-        # A connection that stays open would lock the file for every other process.
-        return {"poolclass": NullPool}
-
     lock_timeout = 30.0
-    """For how many seconds somebody else may keep the file to himself: as long as with SQLite."""
+    """How many seconds to wait while another process has the file open. SQLite waits as long."""
 
     def engine(self) -> sa.Engine:
         engine = super().engine()
@@ -39,29 +34,26 @@ class DuckDB(Database):
                 try:
                     return dialect.connect(*arguments, **options)
                 except dialect.dbapi.Error as error:
-                    if not any(sign in str(error) for sign in _FILE_IN_USE) or time.monotonic() > deadline:
+                    if not any(message in str(error) for message in _FILE_IN_USE) or time.monotonic() > deadline:
                         raise
-                # Each try starts a whole DuckDB: too many of them only keep the holder from getting done.
+                # Each attempt starts a whole DuckDB. Too many of them slow down the process that holds the lock.
                 time.sleep(wait * uniform(0.5, 1.0))
                 wait = min(wait * 1.5, 0.5)
 
         return engine
 
-    def exists(self) -> bool:
-        return os.path.exists(self.url.database or "")
-
     def has_schema(self, connection: sa.Connection, schema: str) -> bool:
-        query = schemata_named(schema).where(sa.column("catalog_name") == sa.func.current_database())
+        query = count_schemas(schema).where(sa.column("catalog_name") == sa.func.current_database())
         return bool(connection.scalar(query))
 
-    def enter_schema(self, connection: sa.Connection, schema: str) -> None:
+    def use_schema(self, connection: sa.Connection, schema: str) -> None:
         connection.exec_driver_sql(f"USE {self.quote(schema)}")
 
     def has_table(self, connection: sa.Connection, name: str) -> bool:
         return name in self.table_names(connection)
 
     def table_names(self, connection: sa.Connection) -> list[str]:
-        # The driver's own way of asking takes a dot in a schema's name for the end of a database's.
+        # SQLAlchemy's inspection takes a dot in the name of a schema for a separator.
         query: sa.Select[Any] = sa.select(sa.column("table_name")).select_from(sa.text("information_schema.tables"))
         return list(
             connection.scalars(
@@ -72,20 +64,17 @@ class DuckDB(Database):
             )
         )
 
-    def is_race(self, error: sa.exc.DBAPIError) -> bool:
-        return super().is_race(error) or any(
-            sign in str(error.orig)
-            for sign in ("Transaction conflict", "Conflict on", "write-write conflict", "PRIMARY KEY or UNIQUE")
-        )
+    def is_write_conflict(self, error: sa.exc.DBAPIError) -> bool:
+        return super().is_write_conflict(error) or any(message in str(error.orig) for message in _WRITE_CONFLICTS)
 
     def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
-        return False  # a file is there or not, and whoever locks it was waited for
+        return False  # The file exists or not, and `engine` has waited for locks.
 
     def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        if len(rows) < 50:
+        if len(rows) < BULK_INSERT_ROWS:
             super().insert(connection, table, rows)
             return
-        # Row by row is slow in a column store: hand over one Arrow table.
+        # Inserting single rows into a column store is slow. One Arrow table is fast.
         import pyarrow as pa
 
         columns = list(rows[0])
@@ -111,17 +100,20 @@ class DuckDB(Database):
             return f"MAP({self.inlined_type(key)}, {self.inlined_type(value)})"
         if decimal := decimal_parts(column.type):
             return f"DECIMAL({decimal[0]},{decimal[1]})"
-        return _DUCKDB_TYPES[column.type]
+        return _INLINED_TYPES[column.type]
 
-    def readable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
+    def decodable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
         native = type_ in ("boolean", "varchar", "blob", *SMALL_INTEGERS)
         return column if native else sa.cast(column, sa.String())
 
 
 _FILE_IN_USE = ("Could not set lock", "Unique file handle conflict")
-"""What DuckDB says while another process, or a thread that is just closing it, has the file."""
+"""Parts of DuckDB's messages while another process has the file open, or a thread is just closing it."""
 
-_DUCKDB_TYPES = {
+_WRITE_CONFLICTS = ("Transaction conflict", "Conflict on", "write-write conflict", "PRIMARY KEY or UNIQUE")
+"""Parts of DuckDB's messages for conflicts of concurrent transactions."""
+
+_INLINED_TYPES = {
     "boolean": "BOOLEAN",
     "int8": "TINYINT",
     "int16": "SMALLINT",

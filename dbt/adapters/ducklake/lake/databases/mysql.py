@@ -15,39 +15,43 @@ class MySQL(Database):
     name = "mysql"
     driver = "pymysql"
     extra = "mysql"
-    transactional_ddl = False
     supports_inlining = False
 
-    def is_race(self, error: sa.exc.DBAPIError) -> bool:
-        # duplicate key, lock wait timeout, deadlock
+    def is_write_conflict(self, error: sa.exc.DBAPIError) -> bool:
         code = error.orig.args[0] if error.orig and error.orig.args else None
-        return code in (1062, 1205, 1213, 1020)
+        return code in _WRITE_CONFLICTS
 
     def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
-        return super().is_unreachable(error) and not self.is_race(error)
+        return super().is_unreachable(error) and not self.is_write_conflict(error)
 
     def quote(self, identifier: str) -> str:
         return "`" + identifier.replace("`", "``") + "`"
 
 
-_WORDS = {
-    **{word: word for word in ("host", "user", "password", "database", "port", "unix_socket", "charset")},
-    **{word: word for word in ("ssl_ca", "ssl_cert", "ssl_key", "connect_timeout", "read_timeout", "write_timeout")},
+_WRITE_CONFLICTS = (1062, 1205, 1213, 1020)
+"""The error codes of a duplicate key, a lock wait timeout, a deadlock, and a row that changed since it was read."""
+
+_ARGUMENTS = {
+    **{name: name for name in ("host", "user", "password", "database", "port", "unix_socket", "charset")},
+    **{name: name for name in ("ssl_ca", "ssl_cert", "ssl_key", "connect_timeout", "read_timeout", "write_timeout")},
     "db": "database",
     "passwd": "password",
     "socket": "unix_socket",
 }
+"""The arguments of the driver, by the keywords of a connection string."""
 
 
-def driver_arguments(words: Mapping[str, Any]) -> dict[str, Any]:
-    """What the driver is told, from the words of a connection string or the query of a URL."""
+def driver_arguments(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the driver for the keywords of a connection string or the query of a URL."""
     arguments: dict[str, Any] = {}
-    for word, value in words.items():
-        if word not in _WORDS:
-            raise CatalogError(f"the catalog's connection string has a word {word!r}; known are {', '.join(_WORDS)}")
-        if word in ("port", *(w for w in _WORDS if w.endswith("_timeout"))):
+    for keyword, value in keywords.items():
+        if keyword not in _ARGUMENTS:
+            raise CatalogError(
+                f"the catalog's connection string has a word {keyword!r}; known are {', '.join(_ARGUMENTS)}"
+            )
+        if keyword == "port" or keyword.endswith("_timeout"):
             if not value.isdigit():
-                raise CatalogError(f"the catalog's connection string has a {word} that is no number")
+                raise CatalogError(f"the catalog's connection string has a {keyword} that is no number")
             value = int(value)
-        arguments[_WORDS[word]] = value
+        arguments[_ARGUMENTS[keyword]] = value
     return {"charset": "utf8mb4", **arguments}

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
 
 from ..types import Column, decimal_parts
-from .base import Database
+from .base import BULK_INSERT_ROWS, Database
 
 
 class Postgres(Database):
@@ -18,24 +18,22 @@ class Postgres(Database):
     driver = "psycopg"
     extra = "postgres"
     has_schemas = True
-    read_isolation = "REPEATABLE READ"
+    isolation_level = "REPEATABLE READ"
 
-    def enter_schema(self, connection: sa.Connection, schema: str) -> None:
+    def use_schema(self, connection: sa.Connection, schema: str) -> None:
         connection.execute(sa.select(sa.func.set_config("search_path", self.quote(schema), True)))
 
     def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
-        refused = ("authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry")
-        return super().is_unreachable(error) and not any(sign in str(error.orig) for sign in refused)
+        return super().is_unreachable(error) and not any(message in str(error.orig) for message in _REFUSALS)
 
-    def is_race(self, error: sa.exc.DBAPIError) -> bool:
-        # unique violation, serialization failure, deadlock
-        return getattr(error.orig, "sqlstate", None) in ("23505", "40001", "40P01")
+    def is_write_conflict(self, error: sa.exc.DBAPIError) -> bool:
+        return getattr(error.orig, "sqlstate", None) in _WRITE_CONFLICTS
 
     def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        if len(rows) < 50:
+        if len(rows) < BULK_INSERT_ROWS:
             super().insert(connection, table, rows)
             return
-        # Row by row is a message each: hand over one array for each column.
+        # Each row would be a message of its own. One array for each column is a single message.
         columns = list(rows[0])
         arrays = [sa.literal([row[c] for row in rows], sa.ARRAY(table.c[c].type)) for c in columns]
         source = sa.func.unnest(*arrays).table_valued(*columns, name="lake_rows").render_derived()
@@ -44,35 +42,43 @@ class Postgres(Database):
     def inlined_type(self, column: Column) -> str:
         if decimal := decimal_parts(column.type):
             return f"DECIMAL({decimal[0]},{decimal[1]})"
-        return {
-            "boolean": "BOOLEAN",
-            "int8": "SMALLINT",
-            "int16": "SMALLINT",
-            "int32": "INTEGER",
-            "int64": "BIGINT",
-            "uint8": "INTEGER",
-            "uint16": "INTEGER",
-            "uint32": "BIGINT",
-            "float32": "REAL",
-            "float64": "DOUBLE PRECISION",
-            "varchar": "BYTEA",
-            "json": "BYTEA",
-            "blob": "BYTEA",
-            "time": "TIME",
-            "timetz": "TIME WITH TIME ZONE",
-            "interval": "INTERVAL",
-            "uuid": "UUID",
-        }.get(column.type, "VARCHAR")
+        return _INLINED_TYPES.get(column.type, "VARCHAR")
 
     def inlined_name(self, column: str) -> str:
-        # The reference quotes only what it must, and PostgreSQL takes what is not quoted in lower case.
-        quoted = not _PLAIN_NAME.fullmatch(column) or column.lower() in RESERVED_WORDS
-        return column if quoted else column.lower()
+        # The reference quotes a name only if it must, and PostgreSQL folds unquoted names to lower case.
+        is_quoted = not _PLAIN_NAME.fullmatch(column) or column.lower() in RESERVED_WORDS
+        return column if is_quoted else column.lower()
 
-    def readable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
+    def decodable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
         if type_ in ("time", "timetz", "interval", "uuid"):
             return sa.cast(column, sa.String())
         return column
 
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+_WRITE_CONFLICTS = ("23505", "40001", "40P01")
+"""The SQLSTATE of a unique violation, a serialization failure and a deadlock."""
+
+_REFUSALS = ("authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry")
+"""Parts of messages of a server that answers but refuses the connection."""
+
+_INLINED_TYPES = {
+    "boolean": "BOOLEAN",
+    "int8": "SMALLINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "uint8": "INTEGER",
+    "uint16": "INTEGER",
+    "uint32": "BIGINT",
+    "float32": "REAL",
+    "float64": "DOUBLE PRECISION",
+    "varchar": "BYTEA",
+    "json": "BYTEA",
+    "blob": "BYTEA",
+    "time": "TIME",
+    "timetz": "TIME WITH TIME ZONE",
+    "interval": "INTERVAL",
+    "uuid": "UUID",
+}

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.pool import NullPool
 
 from ..types import Column
-from .base import SMALL_INTEGERS, Database
+from .base import SMALL_INTEGERS
+from .file_database import FileDatabase
 
 
-class Sqlite(Database):
+class Sqlite(FileDatabase):
     name = "sqlite"
-
-    def _engine_options(self) -> dict[str, Any]:
-        # A connection costs nothing here, and one that is kept would keep a deleted file alive.
-        return {"poolclass": NullPool}
 
     def engine(self) -> sa.Engine:
         engine = super().engine()
 
         @sa.event.listens_for(engine, "connect")
         def _(connection: Any, record: Any) -> None:
-            connection.isolation_level = None  # the driver's own idea of when to begin is in the way
+            connection.isolation_level = None  # Otherwise the driver begins transactions by itself.
 
         @sa.event.listens_for(engine, "begin")
         def _(connection: sa.Connection) -> None:
@@ -33,26 +28,25 @@ class Sqlite(Database):
 
         return engine
 
-    def exists(self) -> bool:
-        return os.path.exists(self.url.database or "")
+    def is_write_conflict(self, error: sa.exc.DBAPIError) -> bool:
+        return super().is_write_conflict(error) or "locked" in str(error.orig)
 
-    def is_race(self, error: sa.exc.DBAPIError) -> bool:
-        return super().is_race(error) or "locked" in str(error.orig)
-
-    def in_time_order(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        # Times are text here, and each may be written with another UTC offset and other digits.
+    def timestamp_sort_key(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        # SQLite stores moments as text, each with any UTC offset and any number of digits. The sort key is the number
+        # of microseconds since 1970.
         text = sa.type_coerce(moment, sa.String())
-        whole, rest = sa.func.substr(text, 1, 19), sa.func.substr(text, 20)
-        sign = sa.func.max(sa.func.instr(rest, "+"), sa.func.instr(rest, "-"))
-        digits = sa.case((sign == 0, rest), else_=sa.func.substr(rest, 1, sign - 1))
-        fraction = sa.func.round(sa.cast(sa.literal("0").concat(digits), sa.REAL) * 1_000_000)
-        ahead = (
-            sa.cast(sa.func.substr(rest, sign + 1, 2), sa.Integer) * 3600
-            + sa.cast(sa.func.substr(rest, sign + 4, 2), sa.Integer) * 60
+        date_and_time, rest = sa.func.substr(text, 1, 19), sa.func.substr(text, 20)
+        sign_index = sa.func.max(sa.func.instr(rest, "+"), sa.func.instr(rest, "-"))
+        fraction = sa.case((sign_index == 0, rest), else_=sa.func.substr(rest, 1, sign_index - 1))
+        microseconds = sa.func.round(sa.cast(sa.literal("0").concat(fraction), sa.REAL) * 1_000_000)
+        offset = (
+            sa.cast(sa.func.substr(rest, sign_index + 1, 2), sa.Integer) * 3600
+            + sa.cast(sa.func.substr(rest, sign_index + 4, 2), sa.Integer) * 60
         )
-        ahead = sa.case((sign == 0, 0), (sa.func.substr(rest, sign, 1) == "-", -ahead), else_=ahead)
-        seconds = sa.cast(sa.func.strftime("%s", whole), sa.Integer)
-        return (seconds - ahead) * 1_000_000 + sa.cast(fraction, sa.Integer)
+        is_negative = sa.func.substr(rest, sign_index, 1) == "-"
+        offset = sa.case((sign_index == 0, 0), (is_negative, -offset), else_=offset)
+        seconds = sa.cast(sa.func.strftime("%s", date_and_time), sa.Integer)
+        return (seconds - offset) * 1_000_000 + sa.cast(microseconds, sa.Integer)
 
     def inlined_type(self, column: Column) -> str:
         if column.type == "boolean" or column.type in SMALL_INTEGERS:

@@ -15,62 +15,70 @@ from ...lake.snapshot import Table
 from ...lake.types import Column
 from ..sql import statements as st
 from ..sql.defaults import default_sql
-from ..sql.types import query_type, quoted
-from .target import PLACE, TargetTable, old_name
+from ..sql.quoting import quoted
+from ..sql.types import query_type
+from .target import ROW_POSITION, TargetTable, old_value_column
 
 
 @dataclass
-class Assigned:
-    """The values that a statement gives to columns and fields of a row."""
+class Assignments:
+    """The SET clause of a statement: a value for each of some columns and nested fields."""
 
     target: TargetTable
     paths: list[tuple[Column, ...]]
+    """Where each value goes: a column, or a column and the fields below it."""
     expressions: list[str]
 
     @classmethod
-    def of(cls, target: TargetTable, assignments: Sequence[st.Assignment]) -> Assigned:
-        paths = [target.column(a.column, "SET") for a in assignments]
+    def of(cls, target: TargetTable, assignments: Sequence[st.Assignment]) -> Assignments:
+        paths = [target.column_path(a.column, "SET") for a in assignments]
         for index, path in enumerate(paths):
             for other in paths[:index]:
                 if path[: len(other)] == other[: len(path)]:
                     raise SchemaChangeError(f"SET gives {'.'.join(c.name for c in path)} two values; give it one")
-        return cls(target, paths, [or_default(a.expression, p) for a, p in zip(assignments, paths, strict=True)])
+        return cls(target, paths, [value_or_default(a.expression, p) for a, p in zip(assignments, paths, strict=True)])
 
     @property
-    def kept(self) -> list[Column]:
-        """The columns of which something of the old value stays."""
+    def kept_columns(self) -> list[Column]:
+        """The columns that keep their old value, or some of its fields."""
         replaced = {path[0].id for path in self.paths if len(path) == 1}
         return [c for c in self.target.table.columns if c.id not in replaced]
 
-    def values(self, stem: str, condition: str | None = None) -> list[str]:
-        """What a query selects to have the values, computed only where the condition holds."""
+    def value_columns(self, prefix: str, condition: str | None = None) -> list[str]:
+        """The values as SELECT expressions. They are evaluated only where the condition holds."""
         return [
-            f"{e if condition is None else f'case when {condition} then {e} end'} as _lake_{stem}_{i}"
+            f"{e if condition is None else f'case when {condition} then {e} end'} as _lake_{prefix}_{i}"
             for i, e in enumerate(self.expressions)
         ]
 
-    def rows(self, rows: DataFrame, stem: str) -> DataFrame:
-        """The new rows, with the places of the old ones."""
-        columns: dict[int, SparkColumn] = {c.id: F.col(old_name(c)) for c in self.kept}
+    def new_rows(self, rows: DataFrame, prefix: str) -> DataFrame:
+        """The new versions of rows, with the positions of the old ones.
+
+        `rows` has the row positions, the old values of `kept_columns`, and `value_columns` of the same prefix.
+        """
+        columns: dict[int, SparkColumn] = {c.id: F.col(old_value_column(c)) for c in self.kept_columns}
         for index, path in enumerate(self.paths):
-            value = F.col(f"_lake_{stem}_{index}")
+            value = F.col(f"_lake_{prefix}_{index}")
             if len(path) == 1:
                 columns[path[0].id] = value
                 continue
             field = ".".join(quoted(c.name) for c in path[1:])
             columns[path[0].id] = columns[path[0].id].withField(field, value)
-        rows = rows.select(*PLACE, *(columns[c.id].alias(c.name) for c in self.target.table.columns))
-        return stored(rows, self.target.table, PLACE)
+        rows = rows.select(*ROW_POSITION, *(columns[c.id].alias(c.name) for c in self.target.table.columns))
+        return cast_to_table(rows, self.target.table, ROW_POSITION)
 
 
-def stored(rows: DataFrame, table: Table, besides: Sequence[str] = ()) -> DataFrame:
-    """The rows with the types of the table's columns, by Spark's rules of what may be stored into what."""
-    kept = [rows.schema[name] for name in besides]
-    return rows.to(s.StructType([*kept, *(s.StructField(c.name, query_type(c), True) for c in table.columns)]))
+def cast_to_table(rows: DataFrame, table: Table, extra_columns: Sequence[str] = ()) -> DataFrame:
+    """The rows with the types of the table's columns, by Spark's store assignment rules.
+
+    `extra_columns` come first and keep their types.
+    """
+    extra = [rows.schema[name] for name in extra_columns]
+    return rows.to(s.StructType([*extra, *(s.StructField(c.name, query_type(c), True) for c in table.columns)]))
 
 
-def or_default(expression: str, path: Sequence[Column]) -> str:
-    """The SQL for a value, which may be the word DEFAULT."""
+def value_or_default(expression: str, path: Sequence[Column]) -> str:
+    """The SQL of a value, where the word DEFAULT stands for the column's default. A nested field's is NULL."""
     if expression.strip().lower() != "default":
         return expression
     return default_sql(path[0]) if len(path) == 1 else "null"

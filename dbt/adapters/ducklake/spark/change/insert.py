@@ -9,73 +9,70 @@ from pyspark.sql import types as s
 from ...lake.errors import NotFoundError, SchemaChangeError
 from ...lake.snapshot import Table
 from ...lake.types import find_path
-from ..change.command_context import CommandContext
-from ..change.overwrite import replaced_insert
-from ..change.schema_merge import take_up
 from ..sql import statements as st
 from ..sql.defaults import default_sql
-
-# -- rows
+from .command_context import CommandContext
+from .overwrite import insert_overwrite
+from .schema_merge import merge_schema
 
 
 def insert(context: CommandContext, statement: st.Insert) -> int:
     table = context.table(statement.name)
     rows = context.query(statement.full_query)
     if statement.schema_evolution:
-        table = take_up(context, table, _named(rows, table, statement))
-    rows = _shaped(rows, table, statement)
-    return replaced_insert(context, statement, table, rows) if statement.replaces else context.write(rows, table)
+        table = merge_schema(context, table, _table_fields(rows, table, statement))
+    rows = _table_rows(rows, table, statement)
+    return insert_overwrite(context, statement, table, rows) if statement.is_overwrite else context.write(rows, table)
 
 
-def _named(rows: DataFrame, table: Table, statement: st.Insert) -> list[s.StructField]:
-    """The columns of a query as the table calls them; those beyond its own keep their names."""
-    wanted = _wanted(rows.columns, table, statement)
+def _table_fields(rows: DataFrame, table: Table, statement: st.Insert) -> list[s.StructField]:
+    """The columns of a query under the names of the table's columns. Additional columns keep their own names."""
+    targets = _target_columns(rows.columns, table, statement)
     if statement.columns is not None:
-        for name in wanted:
-            table.column(name)  # who lists columns says what there is
-    names = [*wanted, *rows.columns[len(wanted) :]]
+        for name in targets:
+            table.column(name)  # a column list may only have columns that exist
+    names = [*targets, *rows.columns[len(targets) :]]
     return [s.StructField(name, f.dataType) for name, f in zip(names, rows.schema.fields, strict=False)]
 
 
-def _wanted(names: list[str], table: Table, statement: st.Insert) -> list[str]:
-    """The columns of the table that a query of columns of these names is for."""
+def _target_columns(query_columns: list[str], table: Table, statement: st.Insert) -> list[str]:
+    """The columns of the table that the columns of a query are inserted into, in order."""
     if statement.by_name:
-        return names
+        return query_columns
     if statement.columns is not None:
         return list(statement.columns)
-    return [c.name for c in table.columns if c.name.lower() not in _static(statement)]
+    return [c.name for c in table.columns if c.name.lower() not in _static_values(statement)]
 
 
-def _static(statement: st.Insert) -> dict[str, str]:
-    """The values that PARTITION gives, by columns in lower case."""
+def _static_values(statement: st.Insert) -> dict[str, str]:
+    """The values in the PARTITION clause, by column in lower case."""
     return {p.column.lower(): p.expression for p in statement.partition if p.expression is not None}
 
 
-def _shaped(rows: DataFrame, table: Table, statement: st.Insert) -> DataFrame:
-    """The rows of a query as the columns of a table: by position, or by name; defaults for the rest."""
-    static, names = _static(statement), rows.columns
-    wanted = _wanted(names, table, statement)
-    if len(wanted) != len(names):
-        given = ", ".join(names)
+def _table_rows(rows: DataFrame, table: Table, statement: st.Insert) -> DataFrame:
+    """The rows of a query with all columns of the table: static partition values and defaults fill in the rest."""
+    static, names = _static_values(statement), rows.columns
+    targets = _target_columns(names, table, statement)
+    if len(targets) != len(names):
         raise SchemaChangeError(
-            f"table {table.name} takes {len(wanted)} columns here ({', '.join(wanted)}), but the query gives"
-            f" {len(names)} ({given}); list the columns, or use INSERT INTO ... BY NAME"
+            f"table {table.name} takes {len(targets)} columns here ({', '.join(targets)}), but the query gives"
+            f" {len(names)} ({', '.join(names)}); list the columns, or use INSERT INTO ... BY NAME"
         )
-    position: dict[str, int] = {}
-    for index, name in enumerate(wanted):
+    index_of: dict[str, int] = {}
+    for index, name in enumerate(targets):
         column = find_path(table.columns, (name,))
         if column is None:
             raise NotFoundError(
                 f"table {table.name} has no column {name}; it has {', '.join(c.name for c in table.columns)}"
             )
-        if column[0].name in position:
+        if column[0].name in index_of:
             raise SchemaChangeError(f"column {name} of table {table.name} is given twice")
-        position[column[0].name] = index
+        index_of[column[0].name] = index
     rows = rows.toDF(*(f"_lake_{i}" for i in range(len(names))))
     return rows.select(
         *(
-            F.col(f"_lake_{position[c.name]}").alias(c.name)
-            if c.name in position
+            F.col(f"_lake_{index_of[c.name]}").alias(c.name)
+            if c.name in index_of
             else F.expr(static.get(c.name.lower()) or default_sql(c)).alias(c.name)
             for c in table.columns
         )

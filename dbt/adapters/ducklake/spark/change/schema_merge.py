@@ -1,4 +1,4 @@
-"""WITH SCHEMA EVOLUTION: a table takes up what the rows written to it have more than it."""
+"""WITH SCHEMA EVOLUTION: a write adds columns and nested fields to the table, and widens types."""
 
 from __future__ import annotations
 
@@ -14,47 +14,60 @@ from ..sql.types import lake_column, query_type
 from .command_context import CommandContext
 
 
-def take_up(context: CommandContext, table: Table, fields: Iterable[s.StructField]) -> Table:
-    """The table with new columns, new fields of structs and wider types, so that it holds these fields."""
-    others = [_column(find_path(table.columns, (field.name,)), field) for field in fields]
+def merge_schema(context: CommandContext, table: Table, fields: Iterable[s.StructField]) -> Table:
+    """Changes a table so that it can hold rows with these fields. Returns the changed table."""
+    columns = [_column_for(field, find_path(table.columns, (field.name,))) for field in fields]
     ids = context.transaction.column_ids(table)
-    return context.transaction.alter_table(table, lambda t: evolve.widen(t, others, ids))
+    return context.transaction.alter_table(table, lambda t: evolve.merge_schema(t, columns, ids))
 
 
-def same_fields(source: Sequence[s.StructField], given: Iterable[tuple[Name, Name]]) -> list[s.StructField]:
-    """The fields of a source that are given to those of the same name, by pairs of paths: to what, and what."""
+def fields_assigned_by_name(
+    source: Sequence[s.StructField], assigned: Iterable[tuple[Name, Name]]
+) -> list[s.StructField]:
+    """The fields of a source that a MERGE assigns to a column or nested field of the same name.
+
+    `assigned` has pairs of paths: the column of the table, and the field of the source.
+    """
     struct = s.StructType([*source])
-    found = (_along(struct, value, column) for column, value in given)
+    found = (_field_at(struct, value, column) for column, value in assigned)
     return [field for field in found if field is not None]
 
 
-def _along(struct: s.StructType, path: Name, wanted: Name) -> s.StructField | None:
-    """The field at a path, within structs that have no other; None if there is none or another one is wanted."""
+def _field_at(struct: s.StructType, path: Name, column: Name) -> s.StructField | None:
+    """The field at a path as the column is spelled, inside structs of this field alone.
+
+    None if there is no such field, or if the column has another path.
+    """
     found = next((f for f in struct.fields if lowered((f.name,)) == lowered(path[:1])), None)
-    if found is None or lowered(path) != lowered(wanted):
+    if found is None or lowered(path) != lowered(column):
         return None
     if len(path) == 1:
-        return s.StructField(wanted[0], found.dataType)
-    inner = _along(found.dataType, path[1:], wanted[1:]) if isinstance(found.dataType, s.StructType) else None
-    return inner and s.StructField(wanted[0], s.StructType([inner]))
+        return s.StructField(column[0], found.dataType)
+    inner = _field_at(found.dataType, path[1:], column[1:]) if isinstance(found.dataType, s.StructType) else None
+    return inner and s.StructField(column[0], s.StructType([inner]))
 
 
-def _column(own: tuple[Column, ...] | None, field: s.StructField) -> Column:
-    return lake_column(field) if own is None else _as_known(own[-1], field.dataType)
+def _column_for(field: s.StructField, existing: tuple[Column, ...] | None) -> Column:
+    return lake_column(field) if existing is None else _with_table_types(existing[-1], field.dataType)
 
 
-def _as_known(own: Column, kind: s.DataType) -> Column:
-    """What a query has for a column of the table, with the table's own types where Spark sees no difference."""
+def _with_table_types(existing: Column, source_type: s.DataType) -> Column:
+    """The column of a source's type. Types that Spark cannot tell from the table's own stay the table's."""
     children: tuple[Column, ...]
-    match own.type, kind:
+    match existing.type, source_type:
         case _, s.NullType():
-            return own
+            return existing
         case "struct", s.StructType():
-            children = tuple(_column(find_path(own.children, (f.name,)), f) for f in kind.fields)
+            children = tuple(_column_for(f, find_path(existing.children, (f.name,))) for f in source_type.fields)
         case "list", s.ArrayType():
-            children = (_as_known(own.children[0], kind.elementType),)
+            children = (_with_table_types(existing.children[0], source_type.elementType),)
         case "map", s.MapType():
-            children = (_as_known(own.children[0], kind.keyType), _as_known(own.children[1], kind.valueType))
+            key, value = existing.children
+            children = (
+                _with_table_types(key, source_type.keyType),
+                _with_table_types(value, source_type.valueType),
+            )
         case _:
-            return own if query_type(own) == kind else lake_column(s.StructField(own.name, kind))
-    return Column(own.id, own.name, own.type, children=children)
+            same_type = query_type(existing) == source_type
+            return existing if same_type else lake_column(s.StructField(existing.name, source_type))
+    return Column(existing.id, existing.name, existing.type, children=children)

@@ -1,8 +1,8 @@
-"""The table whose rows a statement changes: the query over it, and the new versions of its rows."""
+"""The target table of DELETE, UPDATE, MERGE and overwrites: queries over its rows, and their new versions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,103 +10,110 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ...lake.errors import NotFoundError
-from ...lake.predicates import Read
+from ...lake.predicates import ReadPredicate
 from ...lake.snapshot import Table
 from ...lake.types import Column, find_path
-from ..read.local_rows import few
-from ..read.planner import Changing
-from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, file_keys
-from ..sql import statements as st
-from ..sql.types import quoted
+from ..read.local_rows import small_dataframe
+from ..read.planner import ChangedRelation
+from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, files_by_key
+from ..sql.quoting import quoted, quoted_name
 from .command_context import CommandContext
 
-PLACE = (FILE, POSITION, OWN_ROW_ID)
-"""Where a row is, and the row id that it has of itself."""
+ROW_POSITION = (FILE, POSITION, OWN_ROW_ID)
+"""The columns that say where a row is: its file, its position in it, and the row id that the file stores for it."""
 
 
 @dataclass
 class TargetTable:
-    """The table that a statement changes, as its text calls it."""
+    """The table that a statement changes, with the name and alias that its conditions use."""
 
     context: CommandContext
     table: Table
     name: str
     alias: str | None
     with_clause: str | None
-    changing: Changing
+    changed_relation: ChangedRelation
 
     @classmethod
     def of(
         cls, context: CommandContext, name: Sequence[str], alias: str | None, with_clause: str | None
     ) -> TargetTable:
-        return cls(context, context.table(name), st.quote_name(tuple(name)), alias, with_clause, Changing(0))
+        return cls(context, context.table(name), quoted_name(tuple(name)), alias, with_clause, ChangedRelation(0))
 
     @property
-    def label(self) -> str:
-        """What its columns are qualified with."""
+    def qualifier(self) -> str:
+        """What qualifies its columns in SQL."""
         return quoted(self.alias) if self.alias else self.name
 
     @property
-    def text(self) -> str:
-        """What stands in FROM."""
+    def from_item(self) -> str:
+        """The table as it stands in FROM."""
         return self.name if self.alias is None else f"{self.name} as {quoted(self.alias)}"
 
     @property
     def scan(self) -> TableScan:
-        assert self.changing.scan is not None
-        return self.changing.scan
+        assert self.changed_relation.scan is not None
+        return self.changed_relation.scan
 
-    def select(self, columns: Iterable[str], rest: str, given: dict[str, str] | None = None) -> DataFrame:
-        """Rows of the table, with what follows its name in the query.
+    def select(self, columns: Iterable[str], rest: str, views: Mapping[str, str] | None = None) -> DataFrame:
+        """Runs `select columns from target rest`, where `rest` is a join or a WHERE clause.
 
-        `given` are temporary views for relations by their text, which `rest` has once after a blank.
+        `views` maps relations that `rest` names to temporary views that replace them. `rest` names each once, after
+        a space.
         """
         head = f"{self.with_clause or ''} select {', '.join(columns)} from "
-        self.changing.start = len(head)
-        sql = f"{head}{self.text} {rest}"
-        behind = len(head) + len(self.text)
-        places = {sql.index(f" {text}", behind) + 1: view for text, view in (given or {}).items()}
-        return self.context.planner.query(sql, self.context.query_context, changing=self.changing, given=places)
+        self.changed_relation.name_position = len(head)
+        sql = f"{head}{self.from_item} {rest}"
+        rest_start = len(head) + len(self.from_item)
+        views_at = {sql.index(f" {relation}", rest_start) + 1: view for relation, view in (views or {}).items()}
+        return self.context.planner.query(
+            sql, self.context.query_context, changed_relation=self.changed_relation, views_at=views_at
+        )
 
-    def read(self) -> Read | None:
-        """What the rows that were looked at have in common, if that is known."""
-        return None if self.changing.read is None else Read(self.changing.read, self.context.planner.time_zone)
+    def read_predicate(self) -> ReadPredicate | None:
+        """A predicate that holds for every row that the last query had to read; None if none is known."""
+        predicate = self.changed_relation.read_predicate
+        return None if predicate is None else ReadPredicate(predicate, self.context.planner.time_zone)
 
-    def old_columns(self, columns: Iterable[Column]) -> list[str]:
-        return [f"{self.label}.{quoted(c.name)} as {old_name(c)}" for c in columns]
+    def old_value_columns(self, columns: Iterable[Column]) -> list[str]:
+        """The current values of columns as SELECT expressions."""
+        return [f"{self.qualifier}.{quoted(c.name)} as {old_value_column(c)}" for c in columns]
 
-    def write_versions(self, rows: DataFrame) -> None:
-        """Writes new versions of rows; these have the places of the old ones, which are to be taken away."""
-        starts = [(key, f.row_id_start) for key, f in file_keys(self.scan.files).items() if f.id >= 0]
-        known = few(rows.sparkSession, starts, _lake_key=pa.string(), _lake_start=pa.int64())
+    def write_new_versions(self, rows: DataFrame) -> None:
+        """Writes new versions of rows, which keep their row ids. Deleting the old versions is left to the caller.
+
+        `rows` has the columns of the table, and `ROW_POSITION` of the old versions.
+        """
+        starts = [(key, f.row_id_start) for key, f in files_by_key(self.scan.files).items() if f.id >= 0]
+        files = small_dataframe(rows.sparkSession, starts, _lake_key=pa.string(), _lake_start=pa.int64())
         row_id = F.coalesce(F.col(OWN_ROW_ID), F.col("_lake_start") + F.col(POSITION))
-        rows = rows.join(F.broadcast(known), F.col(FILE) == F.col("_lake_key"), "left").withColumn("_lake_id", row_id)
+        rows = rows.join(F.broadcast(files), F.col(FILE) == F.col("_lake_key"), "left").withColumn("_lake_id", row_id)
         if all(f.id >= 0 for f in self.scan.files):
-            self.context.transaction.updates(self.table, self.write(rows, row_id="_lake_id"))
+            self.context.transaction.record_updates(self.table, self.write(rows, row_id="_lake_id"))
             return
-        # What this transaction inserted has no row id yet: its new version is what it inserts.
+        # A row that this transaction inserted has no row id yet. Its new version counts as the inserted row.
         self.write(rows.where(F.col("_lake_id").isNull()))
-        there = rows.where(F.col("_lake_id").isNotNull())
-        self.context.transaction.updates(self.table, self.write(there, row_id="_lake_id"))
+        committed = rows.where(F.col("_lake_id").isNotNull())
+        self.context.transaction.record_updates(self.table, self.write(committed, row_id="_lake_id"))
 
     def write(self, rows: DataFrame, row_id: str | None = None) -> int:
-        """Writes rows in files of a fair size, however many tasks computed them."""
+        """Writes rows into files of a reasonable size, however many tasks computed them."""
         if self.table.partition is None and self.table.sort is None:
             rows = rows.hint("rebalance")
         return self.context.write(rows, self.table, row_id)
 
-    def column(self, name: Sequence[str], what: str) -> tuple[Column, ...]:
-        """The column or field that a statement assigns to, as a path."""
+    def column_path(self, name: Sequence[str], clause: str) -> tuple[Column, ...]:
+        """The column or nested field that a clause of the statement assigns to, as a path."""
         for start in range(len(name)):
             if start and name[start - 1].lower() not in ((self.alias or "").lower(), self.table.name.lower()):
                 continue
             path = find_path(self.table.columns, tuple(name[start:]))
             if path is not None:
                 return tuple(path)
-        there = ", ".join(c.name for c in self.table.columns)
-        raise NotFoundError(f"{what} names {'.'.join(name)}, which table {self.table.name} has not; it has {there}")
+        columns = ", ".join(c.name for c in self.table.columns)
+        raise NotFoundError(f"{clause} names {'.'.join(name)}, which table {self.table.name} has not; it has {columns}")
 
 
-def old_name(column: Column) -> str:
-    """What the value that a column had is called in a query of a change."""
+def old_value_column(column: Column) -> str:
+    """The name under which a query of a change returns the current value of a column."""
     return f"_lake_old_{column.id}"

@@ -1,29 +1,24 @@
-"""What each form of ALTER does to a table or view."""
+"""ALTER TABLE and ALTER VIEW: a function for each action."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
-
-import sqlglot
 
 from ...lake import evolution as evolve
 from ...lake.errors import ConstraintError, NotFoundError, SchemaChangeError, UnsupportedError
 from ...lake.options import OPTIONS
-from ...lake.partitions import Bucket, Transform, parse_transform
 from ...lake.snapshot import Table, View
-from ...lake.sorting import SortKey
 from ...lake.types import find_path
 from ..change.command_context import CommandContext
 from ..sql import alter as alters
 from ..sql import statements as st
-from ..sql.defaults import default_of, initial_default_of
-from ..sql.definitions import PartitionKey
-from ..sql.definitions import SortKey as SortKeyText
-from ..sql.types import quoted
+from ..sql.defaults import encode_default, encode_initial_default
+from ..sql.quoting import quoted
 from ..sql.views import COLUMNS_TAG, SPARK_SQL_TAG
-from ..write.layout import sort_expression
+from .table_settings import set_partition_keys, set_properties, set_sort_keys
+from .views import create_or_replace_view
 
 
 def alter(context: CommandContext, statement: st.Alter) -> int:
@@ -33,7 +28,7 @@ def alter(context: CommandContext, statement: st.Alter) -> int:
             return 0
         found = context.relation(statement.name)
     for action in statement.actions:
-        relation = _again(context, found)
+        relation = _current(context, found)
         if isinstance(relation, View):
             _alter_view(context, relation, action)
         else:
@@ -41,8 +36,8 @@ def alter(context: CommandContext, statement: st.Alter) -> int:
     return 0
 
 
-def _again(context: CommandContext, relation: Table | View) -> Table | View:
-    """The relation as the transaction has it now."""
+def _current(context: CommandContext, relation: Table | View) -> Table | View:
+    """The relation with the earlier actions of the statement applied."""
     state = context.transaction.state
     return state.tables[relation.id] if isinstance(relation, Table) else state.views[relation.id]
 
@@ -57,24 +52,24 @@ def _alter_view(context: CommandContext, view: View, action: object) -> None:
         context.transaction.set_tags(view, tuple(t for t in view.tags if t[0] not in action.names))
     elif isinstance(action, alters.SetViewQuery):
         kept = {k: v for k, v in view.tags if k not in (SPARK_SQL_TAG, COLUMNS_TAG)}
-        context.put_view(view, schema, view.name, action.query, (), kept)
+        create_or_replace_view(context, view, schema, view.name, action.query, (), kept)
     else:
         raise SchemaChangeError(f"{schema.name}.{view.name} is a view, and only a table can be changed so")
 
 
 def _alter_table(context: CommandContext, table: Table, action: object) -> None:
-    handler = _ALTER.get(type(action))
-    if handler is None:
+    change = _ACTIONS.get(type(action))
+    if change is None:  # MoveColumn
         raise UnsupportedError(
             f"columns of table {table.name} can not be moved: a DuckLake table has its columns in the order in"
             " which they were added; select them in the order you want"
         )
-    handler(context, table, action)
+    change(context, table, action)
 
 
 def _rename(context: CommandContext, relation: Table | View, action: alters.RenameRelation) -> None:
     name = action.new_name
-    schema = context.state.schema_of(relation) if len(name) == 1 else context.place(name)[0]
+    schema = context.state.schema_of(relation) if len(name) == 1 else context.resolve_name(name)[0]
     context.transaction.rename(relation, schema, name[-1])
 
 
@@ -89,7 +84,7 @@ def _add_column(context: CommandContext, table: Table, action: alters.AddColumn)
         return
     column = definition.column
     if definition.default is not None:
-        value = initial_default_of(definition.default, column, table.name)
+        value = encode_initial_default(definition.default, column, table.name)
         column = replace(column, initial_default=value, default_value=value)
     if not column.nulls_allowed and column.initial_default is None and _has_rows(context, table):
         raise ConstraintError(
@@ -101,7 +96,7 @@ def _add_column(context: CommandContext, table: Table, action: alters.AddColumn)
 
 
 def _has_rows(context: CommandContext, table: Table) -> bool:
-    scan = context.lake.scan(table, context.transaction.base, context.state, transaction=context.transaction)
+    scan = context.lake.plan_scan(table, context.transaction.base, context.state, transaction=context.transaction)
     return bool(scan.files) or scan.inlined is not None
 
 
@@ -117,7 +112,7 @@ def _rename_column(context: CommandContext, table: Table, action: alters.RenameC
 
 def _change_type(context: CommandContext, table: Table, action: alters.ChangeType) -> None:
     ids = context.transaction.column_ids(table)
-    context.transaction.alter_table(table, lambda t: evolve.retype_column(t, action.path, action.type, ids))
+    context.transaction.alter_table(table, lambda t: evolve.change_column_type(t, action.path, action.type, ids))
 
 
 def _set_not_null(context: CommandContext, table: Table, action: alters.SetNotNull) -> None:
@@ -134,7 +129,7 @@ def _set_not_null(context: CommandContext, table: Table, action: alters.SetNotNu
                 f" value for it; give them one, or look: select * from {name} where {quoted(column.name)} is null"
             )
     context.transaction.alter_table(table, lambda _: new)
-    context.transaction.rewrites(table)  # a row without a value must not slip in meanwhile
+    context.transaction.record_read(table)  # conflicts with a concurrent insert, which may hold a NULL
 
 
 def _drop_not_null(context: CommandContext, table: Table, action: alters.DropNotNull) -> None:
@@ -142,7 +137,7 @@ def _drop_not_null(context: CommandContext, table: Table, action: alters.DropNot
 
 
 def _set_default(context: CommandContext, table: Table, action: alters.SetDefault) -> None:
-    value, kind = default_of(action.expression, table.column(*action.path), table.name)
+    value, kind = encode_default(action.expression, table.column(*action.path), table.name)
     context.transaction.alter_table(table, lambda t: evolve.set_default(t, action.path, value, kind))
 
 
@@ -154,15 +149,15 @@ def _comment_column(context: CommandContext, table: Table, action: alters.SetCol
     context.transaction.alter_table(table, lambda t: evolve.set_column_comment(t, action.path, action.comment))
 
 
-def _alter_partition(context: CommandContext, table: Table, action: alters.SetPartitionKeys) -> None:
-    set_partition(context, table, action.keys)
+def _set_partition_keys(context: CommandContext, table: Table, action: alters.SetPartitionKeys) -> None:
+    set_partition_keys(context, table, action.keys)
 
 
-def _alter_sort(context: CommandContext, table: Table, action: alters.SetSortKeys) -> None:
-    set_sort(context, table, action.keys)
+def _set_sort_keys(context: CommandContext, table: Table, action: alters.SetSortKeys) -> None:
+    set_sort_keys(context, table, action.keys)
 
 
-def _alter_properties(context: CommandContext, table: Table, action: alters.SetProperties) -> None:
+def _set_properties(context: CommandContext, table: Table, action: alters.SetProperties) -> None:
     set_properties(context, table, dict(action.properties))
 
 
@@ -176,7 +171,7 @@ def _unset_properties(context: CommandContext, table: Table, action: alters.Unse
     context.transaction.set_tags(table, tuple(t for t in table.tags if t[0] not in action.names))
 
 
-_ALTER: Mapping[type, Callable[[CommandContext, Table, Any], None]] = {
+_ACTIONS: Mapping[type, Callable[[CommandContext, Table, Any], None]] = {
     alters.RenameRelation: _rename,
     alters.AddColumn: _add_column,
     alters.DropColumn: _drop_column,
@@ -187,59 +182,8 @@ _ALTER: Mapping[type, Callable[[CommandContext, Table, Any], None]] = {
     alters.SetDefault: _set_default,
     alters.DropDefault: _drop_default,
     alters.SetColumnComment: _comment_column,
-    alters.SetPartitionKeys: _alter_partition,
-    alters.SetSortKeys: _alter_sort,
-    alters.SetProperties: _alter_properties,
+    alters.SetPartitionKeys: _set_partition_keys,
+    alters.SetSortKeys: _set_sort_keys,
+    alters.SetProperties: _set_properties,
     alters.UnsetProperties: _unset_properties,
 }
-
-
-def set_partition(context: CommandContext, table: Table, keys: Sequence[PartitionKey]) -> Table:
-    pairs = [(key.column, _transform(key)) for key in keys]
-    new_id = context.transaction.new_id()
-    return context.transaction.alter_table(table, lambda t: evolve.set_partition(t, pairs, new_id))
-
-
-def _transform(key: PartitionKey) -> Transform:
-    return Bucket(key.buckets or 1) if key.transform == "bucket" else parse_transform(key.transform)
-
-
-def set_sort(context: CommandContext, table: Table, keys: Sequence[SortKeyText]) -> Table:
-    sort_keys = tuple(_sort_key(key, table) for key in keys)
-    for key in sort_keys:
-        sort_expression(key, table)  # an order that Spark can not follow is refused here
-    new_id = context.transaction.new_id()
-    return context.transaction.alter_table(table, lambda t: evolve.set_sort(t, sort_keys, new_id))
-
-
-def _sort_key(key: SortKeyText, table: Table) -> SortKey:
-    """A sort key in DuckDB's words, which every reader takes it for.
-
-    Where nothing is said, NULLs come last, as they do in the reference.
-    """
-    try:
-        tree = sqlglot.parse_one(key.expression, read="spark")
-    except sqlglot.errors.SqlglotError as error:
-        raise SchemaChangeError(f"table {table.name} can not be sorted by {key.expression!r}") from error
-    for column in tree.find_all(sqlglot.exp.Column):
-        if column.table or find_path(table.columns, (column.name,)) is None:
-            there = ", ".join(c.name for c in table.columns)
-            raise SchemaChangeError(
-                f"table {table.name} can not be sorted by {key.expression}: it has no column {column.sql()};"
-                f" it has {there}"
-            )
-    return SortKey(tree.sql(dialect="duckdb"), key.descending, bool(key.nulls_first))
-
-
-def set_properties(context: CommandContext, table: Table, properties: Mapping[str, str]) -> Table:
-    """Properties that are options of a table are set as such; the others are kept as tags."""
-    tags = dict(table.tags)
-    for name, value in properties.items():
-        if name.lower() in OPTIONS:
-            context.transaction.set_option(name, value, table=table)
-        else:
-            tags[name] = value
-    if tags != dict(table.tags):
-        context.transaction.set_tags(table, tuple(sorted(tags.items())))
-    found: Table = context.transaction.state.tables[table.id]
-    return found

@@ -23,7 +23,7 @@ def comment_on(context: CommandContext, statement: st.CommentOn) -> int:
         if isinstance(view, View):
             context.transaction.set_tags(view, _with_column_comment(view, statement.name[-1], statement.comment))
             return 0
-        table, path = _column_place(context, statement.name)
+        table, path = _resolve_column(context, statement.name)
         context.transaction.alter_table(table, lambda t: evolve.set_column_comment(t, path, statement.comment))
         return 0
     relation = context.relation(statement.name)
@@ -41,15 +41,15 @@ def _with_column_comment(view: View, column: str, comment: str | None) -> tuple[
     return tuple(sorted({**dict(view.tags), COLUMNS_TAG: columns_tag(columns)}.items()))
 
 
-def _column_place(context: CommandContext, name: Sequence[str]) -> tuple[Table, tuple[str, ...]]:
-    """The table and the column of a dotted name: the longest beginning that is a table is the table."""
+def _resolve_column(context: CommandContext, name: Sequence[str]) -> tuple[Table, tuple[str, ...]]:
+    """The table and the column path of a dotted name. The longest prefix that names a table is the table."""
     for length in (3, 2, 1):
         if length >= len(name):
             continue
-        place = context.query_context.find(name[:length])
-        if place is None or place[0] is not context.lake or context.state.find_schema(place[1]) is None:
+        found = context.query_context.resolve_name(name[:length])
+        if found is None or found[0] is not context.lake or context.state.find_schema(found[1]) is None:
             continue
-        relation = context.state.find(place[1], place[2])
+        relation = context.state.find_relation(found[1], found[2])
         if isinstance(relation, Table) and find_path(relation.columns, tuple(name[length:])):
             return relation, tuple(name[length:])
     raise NotFoundError(f"there is no column {'.'.join(name)}")

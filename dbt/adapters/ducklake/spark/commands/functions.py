@@ -5,13 +5,18 @@ from __future__ import annotations
 from ...lake.errors import AlreadyExistsError, NotFoundError
 from ..change.command_context import CommandContext
 from ..sql import statements as st
-from ..sql.functions import duckdb_body, macro_impl, spark_words, tags_of, value_query, with_type
-
-# -- functions
+from ..sql.functions import (
+    body_query,
+    cast_to_return_type,
+    duckdb_expression,
+    duckdb_macro,
+    function_tags,
+    spark_definition,
+)
 
 
 def create_function(context: CommandContext, statement: st.CreateFunction) -> int:
-    schema, name = context.place(statement.name)
+    schema, name = context.resolve_name(statement.name)
     found = context.state.find_macro(schema.name, name)
     if found is not None and statement.if_not_exists:
         return 0
@@ -19,17 +24,17 @@ def create_function(context: CommandContext, statement: st.CreateFunction) -> in
         raise AlreadyExistsError(
             f"{schema.name}.{name} already exists; use CREATE OR REPLACE FUNCTION, or IF NOT EXISTS"
         )
-    tags = tags_of(statement)
+    tags = function_tags(statement)
     if found is not None and dict(found.tags) == tags:
         return 0
     if found is not None:
         context.transaction.drop_macro(found)
-    words = spark_words(tags, statement.name)
-    context.planner.check(name, words, context.query_context.within(context.lake, schema.name))
-    body = duckdb_body(statement)
+    words = spark_definition(tags, statement.name)
+    context.planner.check_function(name, words, context.query_context.with_current_schema(context.lake, schema.name))
+    body = duckdb_expression(statement)
     if body is not None:
-        body = with_type(body, statement, context.query(value_query(statement)).schema[0].dataType)
-    context.transaction.create_macro(schema, name, (macro_impl(statement, body),), tags)
+        body = cast_to_return_type(body, statement, context.query(body_query(statement)).schema[0].dataType)
+    context.transaction.create_macro(schema, name, (duckdb_macro(statement, body),), tags)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Which command carries out which statement."""
+"""The function that runs each statement."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ COMMANDS: Mapping[type, Callable[[CommandContext, Any], int]] = {
     st.CommentOn: comment_on,
     st.Call: call,
 }
-"""Each statement that changes a lake, and what it does; the number is of the rows it wrote."""
+"""The statements that change a lake. Each function returns the number of rows affected."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..change.command_context import CommandContext
 from ..sql import statements as st
 
-# -- schemas
-
 
 def create_schema(context: CommandContext, statement: st.CreateSchema) -> int:
     name = statement.name[-1]

@@ -1,4 +1,4 @@
-"""What SHOW and DESCRIBE answer: from the catalog alone, in the shape that Spark gives it."""
+"""SHOW and DESCRIBE: answered from the catalog alone, with the columns that Spark returns."""
 
 from __future__ import annotations
 
@@ -7,83 +7,89 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import sqlalchemy as sa
 
+from ...lake import tables as t
 from ...lake.errors import LakeError, NotFoundError
+from ...lake.partition_values import hive_folder
 from ...lake.snapshot import LakeState, Table, View
 from ...lake.sorting import SortKey
 from ...lake.types import Column
 from ..read.context import QueryContext
 from ..read.lakes import Lake
 from ..sql import statements as st
-from ..sql.types import query_type, quoted, string_literal
+from ..sql.defaults import default_sql
+from ..sql.quoting import quoted, string_literal
+from ..sql.types import query_type
 from ..sql.views import spark_sql
 
 
-def _rows(
+def _result(
     names: Sequence[str], rows: Sequence[Sequence[Any]], types: Mapping[str, pa.DataType] | None = None
 ) -> pa.Table:
-    kinds = types or {}
-    return pa.table({n: pa.array([r[i] for r in rows], kinds.get(n, pa.string())) for i, n in enumerate(names)})
+    """A result with these columns, which are strings unless `types` says otherwise."""
+    given = types or {}
+    return pa.table({n: pa.array([r[i] for r in rows], given.get(n, pa.string())) for i, n in enumerate(names)})
 
 
 def _matches(name: str, pattern: str | None) -> bool:
-    """Whether a name matches a pattern of Spark's: `*` for anything, `|` between alternatives."""
+    """Whether a name matches a Spark pattern: `*` or `%` for any text, `|` between alternatives."""
     if pattern is None:
         return True
     return any(fnmatch.fnmatchcase(name.lower(), p.strip().lower().replace("%", "*")) for p in pattern.split("|"))
 
 
-def _place(context: QueryContext, name: Sequence[str] | None) -> tuple[LakeState, str, str]:
-    """The state, the lake and the schema that a statement asks about."""
+def _resolve_schema(context: QueryContext, name: Sequence[str] | None) -> tuple[LakeState, str, str]:
+    """The state of a lake, and the names of the lake and the schema; the current ones without a name."""
     if name is None:
-        return context.transactions(context.lake).state, context.lake, context.schema
-    lake = context.lake
+        return context.transaction_on(context.current_lake).state, context.current_lake, context.current_schema
+    lake = context.current_lake
     if len(name) == 2:
         lake = name[0].lower()
     if lake not in context.lakes:
         raise NotFoundError(f"there is no lake {name[0]}; there are {', '.join(context.lakes)}")
-    state = context.transactions(lake).state
+    state = context.transaction_on(lake).state
     return state, lake, state.schema(name[-1]).name
 
 
-def _relation(context: QueryContext, name: Sequence[str]) -> tuple[Lake, LakeState, Table | View]:
-    found = context.find(name)
+def _resolve_relation(context: QueryContext, name: Sequence[str]) -> tuple[Lake, LakeState, Table | View]:
+    found = context.resolve_name(name)
     if found is None:
         raise NotFoundError(f"{'.'.join(name)} is no name in a lake")
     lake, schema, last = found
-    state = context.transactions(lake.name).state
+    state = context.transaction_on(lake.name).state
     return lake, state, state.relation(schema, last)
 
 
 def _show_schemas(context: QueryContext, statement: st.ShowSchemas) -> pa.Table:
-    lake = statement.catalog[0].lower() if statement.catalog else context.lake
+    lake = statement.catalog[0].lower() if statement.catalog else context.current_lake
     if lake not in context.lakes:
         raise NotFoundError(f"there is no lake {lake}; there are {', '.join(context.lakes)}")
-    names = sorted(s.name for s in context.transactions(lake).state.schemas.values())
-    return _rows(["namespace"], [[n] for n in names if _matches(n, statement.pattern)])
+    names = sorted(s.name for s in context.transaction_on(lake).state.schemas.values())
+    return _result(["namespace"], [[n] for n in names if _matches(n, statement.pattern)])
 
 
 def _show_tables(context: QueryContext, statement: st.ShowTables) -> pa.Table:
-    state, _, schema = _place(context, statement.schema)
+    state, _, schema = _resolve_schema(context, statement.schema)
     found = sorted(r.name for r in state.relations_in(state.schema(schema)))
     rows = [[schema, n, False] for n in found if _matches(n, statement.pattern)]
-    return _rows(["namespace", "tableName", "isTemporary"], rows, {"isTemporary": pa.bool_()})
+    return _result(["namespace", "tableName", "isTemporary"], rows, {"isTemporary": pa.bool_()})
 
 
 def _show_views(context: QueryContext, statement: st.ShowViews) -> pa.Table:
-    state, _, schema = _place(context, statement.schema)
+    state, _, schema = _resolve_schema(context, statement.schema)
     found = sorted(r.name for r in state.relations_in(state.schema(schema)) if isinstance(r, View))
     rows = [[schema, n, False] for n in found if _matches(n, statement.pattern)]
-    return _rows(["namespace", "viewName", "isTemporary"], rows, {"isTemporary": pa.bool_()})
+    return _result(["namespace", "viewName", "isTemporary"], rows, {"isTemporary": pa.bool_()})
 
 
 def _show_table_extended(context: QueryContext, statement: st.ShowTableExtended) -> pa.Table:
-    state, lake, schema = _place(context, statement.schema)
+    state, lake, schema = _resolve_schema(context, statement.schema)
     rows = []
     for relation in sorted(state.relations_in(state.schema(schema)), key=lambda r: r.name):
         if not _matches(relation.name, statement.pattern):
             continue
-        facts = {
+        details = {
             "Catalog": lake,
             "Database": schema,
             "Table": relation.name,
@@ -91,25 +97,25 @@ def _show_table_extended(context: QueryContext, statement: st.ShowTableExtended)
             "Provider": "ducklake",
         }
         if isinstance(relation, Table):
-            facts["Location"] = state.folder(context.lakes[lake].catalog.data_path, relation)
+            details["Location"] = state.table_folder(context.lakes[lake].catalog.data_path, relation)
         if relation.comment:
-            facts["Comment"] = relation.comment
-        text = "\n".join(f"{k}: {v}" for k, v in facts.items())
+            details["Comment"] = relation.comment
+        text = "\n".join(f"{k}: {v}" for k, v in details.items())
         if isinstance(relation, Table):
             text += "\nSchema: root\n" + "".join(
                 f" |-- {c.name}: {query_type(c).simpleString()} (nullable = {str(c.nulls_allowed).lower()})\n"
                 for c in relation.columns
             )
         rows.append([schema, relation.name, False, text])
-    return _rows(["namespace", "tableName", "isTemporary", "information"], rows, {"isTemporary": pa.bool_()})
+    return _result(["namespace", "tableName", "isTemporary", "information"], rows, {"isTemporary": pa.bool_()})
 
 
 def _show_columns(context: QueryContext, statement: st.ShowColumns) -> pa.Table:
-    _, _, relation = _relation(context, statement.name)
-    return _rows(["col_name"], [[c.name] for c in _table(relation).columns])
+    _, _, relation = _resolve_relation(context, statement.name)
+    return _result(["col_name"], [[c.name] for c in _require_table(relation).columns])
 
 
-def _table(relation: Table | View) -> Table:
+def _require_table(relation: Table | View) -> Table:
     if isinstance(relation, View):
         raise LakeError(
             f"{relation.name} is a view, whose columns are known when it is queried: use DESCRIBE QUERY SELECT * FROM"
@@ -119,52 +125,53 @@ def _table(relation: Table | View) -> Table:
 
 
 def _describe_table(context: QueryContext, statement: st.DescribeTable) -> pa.Table:
-    lake, state, relation = _relation(context, statement.name)
+    lake, state, relation = _resolve_relation(context, statement.name)
     if isinstance(relation, View):
-        facts = [["# View Text", spark_sql(relation, relation.name), ""], ["# Dialect", relation.dialect, ""]]
+        details = [["# View Text", spark_sql(relation, relation.name), ""], ["# Dialect", relation.dialect, ""]]
         if relation.comment:
-            facts.append(["Comment", relation.comment, ""])
-        return _rows(["col_name", "data_type", "comment"], facts)
+            details.append(["Comment", relation.comment, ""])
+        return _result(["col_name", "data_type", "comment"], details)
     if statement.column:
         column = relation.column(*statement.column)
-        facts = [
+        details = [
             ["col_name", column.name],
             ["data_type", query_type(column).simpleString()],
             ["comment", column.comment or "NULL"],
             ["lake_type", column.type_text()],
             ["column_id", str(column.id)],
         ]
-        return _rows(["info_name", "info_value"], facts)
+        return _result(["info_name", "info_value"], details)
     rows: list[list[str | None]] = [[c.name, query_type(c).simpleString(), c.comment] for c in relation.columns]
     names = {c.id: c.name for c in relation.columns}
     if relation.partition:
         rows += [["", "", ""], ["# Partitioning", "", ""]]
         rows += [
-            [f"Part {f.index}", key_text(str(f.transform), names[f.column_id]), ""] for f in relation.partition.fields
+            [f"Part {f.index}", partition_key_text(str(f.transform), names[f.column_id]), ""]
+            for f in relation.partition.fields
         ]
     if relation.sort:
         rows += [["", "", ""], ["# Sort Order", "", ""]]
-        rows += [[f"Key {i}", sort_text(k), ""] for i, k in enumerate(relation.sort.keys)]
+        rows += [[f"Key {i}", sort_key_text(k), ""] for i, k in enumerate(relation.sort.keys)]
     if statement.extended:
         rows += [["", "", ""], ["# Detailed Table Information", "", ""]]
-        options = context.transactions(lake.name).options
-        facts = [
+        options = context.transaction_on(lake.name).options
+        details = [
             ["Catalog", lake.name],
             ["Database", state.schema_of(relation).name],
             ["Table", relation.name],
             ["Table Id", str(relation.id)],
             ["Table UUID", str(relation.uuid)],
             ["Comment", relation.comment or ""],
-            ["Location", state.folder(lake.catalog.data_path, relation)],
+            ["Location", state.table_folder(lake.catalog.data_path, relation)],
             ["Provider", "ducklake"],
             ["Not Null", ", ".join(c.name for c in relation.columns if not c.nulls_allowed)],
             ["Table Properties", _properties_text(_properties(relation, options.values))],
         ]
-        rows += [[name, value, ""] for name, value in facts if value]
-    return _rows(["col_name", "data_type", "comment"], rows)
+        rows += [[name, value, ""] for name, value in details if value]
+    return _result(["col_name", "data_type", "comment"], rows)
 
 
-def key_text(transform: str, column: str) -> str:
+def partition_key_text(transform: str, column: str) -> str:
     """A partition key as DDL writes it."""
     if transform == "identity":
         return column
@@ -173,16 +180,16 @@ def key_text(transform: str, column: str) -> str:
     return f"{transform}({column})"
 
 
-def sort_text(key: SortKey) -> str:
+def sort_key_text(key: SortKey) -> str:
     """A sort key as DDL writes it."""
     return f"{key.expression} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
 
 
 def _describe_schema(context: QueryContext, statement: st.DescribeSchema) -> pa.Table:
-    state, lake, schema_name = _place(context, statement.name)
+    state, lake, schema_name = _resolve_schema(context, statement.name)
     schema = state.schema(schema_name)
     rows = [["Catalog Name", lake], ["Namespace Name", schema.name], ["Comment", schema.comment or ""]]
-    return _rows(["info_name", "info_value"], rows)
+    return _result(["info_name", "info_value"], rows)
 
 
 def _properties(relation: Table | View, options: Mapping[Any, str]) -> dict[str, str]:
@@ -197,38 +204,40 @@ def _properties_text(properties: Mapping[str, str]) -> str:
 
 
 def _show_properties(context: QueryContext, statement: st.ShowProperties) -> pa.Table:
-    lake, _, relation = _relation(context, statement.name)
-    properties = _properties(relation, context.transactions(lake.name).options.values)
+    lake, _, relation = _resolve_relation(context, statement.name)
+    properties = _properties(relation, context.transaction_on(lake.name).options.values)
     if statement.key is not None:
         value = properties.get(statement.key)
         if value is None:
             value = f"Table {'.'.join(statement.name)} does not have property: {statement.key}"
-        return _rows(["key", "value"], [[statement.key, value]])
-    return _rows(["key", "value"], list(properties.items()))
+        return _result(["key", "value"], [[statement.key, value]])
+    return _result(["key", "value"], list(properties.items()))
 
 
 def _show_create_table(context: QueryContext, statement: st.ShowCreateTable) -> pa.Table:
-    lake, state, relation = _relation(context, statement.name)
+    lake, state, relation = _resolve_relation(context, statement.name)
     name = ".".join(quoted(p) for p in (lake.name, state.schema_of(relation).name, relation.name))
     if isinstance(relation, View):
         columns = f" ({', '.join(map(quoted, relation.column_aliases))})" if relation.column_aliases else ""
         text = f"CREATE VIEW {name}{columns} AS\n{spark_sql(relation, relation.name)}"
-        return _rows(["createtab_stmt"], [[text]])
+        return _result(["createtab_stmt"], [[text]])
     lines = ",\n".join("  " + _column_text(c) for c in relation.columns)
     text = f"CREATE TABLE {name} (\n{lines})"
     names = {c.id: c.name for c in relation.columns}
     if relation.partition:
-        keys = ", ".join(key_text(str(f.transform), quoted(names[f.column_id])) for f in relation.partition.fields)
+        keys = ", ".join(
+            partition_key_text(str(f.transform), quoted(names[f.column_id])) for f in relation.partition.fields
+        )
         text += f"\nPARTITIONED BY ({keys})"
     if relation.sort:
-        text += f"\nSORTED BY ({', '.join(map(sort_text, relation.sort.keys))})"
+        text += f"\nSORTED BY ({', '.join(map(sort_key_text, relation.sort.keys))})"
     if relation.comment:
         text += f"\nCOMMENT {string_literal(relation.comment)}"
-    properties = _properties(relation, context.transactions(lake.name).options.values)
+    properties = _properties(relation, context.transaction_on(lake.name).options.values)
     if properties:
         pairs = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in properties.items())
         text += f"\nTBLPROPERTIES ({pairs})"
-    return _rows(["createtab_stmt"], [[text]])
+    return _result(["createtab_stmt"], [[text]])
 
 
 def _column_text(column: Column) -> str:
@@ -236,8 +245,6 @@ def _column_text(column: Column) -> str:
     if not column.nulls_allowed:
         text += " NOT NULL"
     if column.default_value is not None:
-        from ..sql.defaults import default_sql
-
         text += f" DEFAULT {default_sql(column)}"
     if column.comment:
         text += f" COMMENT {string_literal(column.comment)}"
@@ -245,34 +252,32 @@ def _column_text(column: Column) -> str:
 
 
 def _show_partitions(context: QueryContext, statement: st.ShowPartitions) -> pa.Table:
-    import sqlalchemy as sa
-
-    from ...lake import tables as t
-    from ...lake.partitions import hive_folder
-
-    lake, _, relation = _relation(context, statement.name)
-    table = _table(relation)
+    lake, _, relation = _resolve_relation(context, statement.name)
+    table = _require_table(relation)
     if table.partition is None:
         raise LakeError(f"table {table.name} is not partitioned")
-    at = context.transactions(lake.name).base.id
+    snapshot_id = context.transaction_on(lake.name).base.id
     names = {c.id: c.name for c in table.columns}
     keys = [f.transform.hive_key(names[f.column_id], ()) for f in table.partition.fields]
-    data, value = t.data_file, t.file_partition_value
+    data, partition_value = t.data_file, t.file_partition_value
     query = (
-        sa.select(data.c.data_file_id, value.c.partition_value)
-        .join(value, value.c.data_file_id == data.c.data_file_id)
-        .where(data.c.table_id == table.id, t.alive(data, at), data.c.partition_id == table.partition.id)
-        .order_by(data.c.data_file_id, value.c.partition_key_index)
+        sa.select(data.c.data_file_id, partition_value.c.partition_value)
+        .join(partition_value, partition_value.c.data_file_id == data.c.data_file_id)
+        .where(data.c.table_id == table.id, t.alive(data, snapshot_id), data.c.partition_id == table.partition.id)
+        .order_by(data.c.data_file_id, partition_value.c.partition_key_index)
     )
-    found: dict[int, list[str | None]] = {}
+    values_by_file: dict[int, list[str | None]] = {}
     with lake.catalog.read() as connection:
         for row in connection.execute(query):
-            found.setdefault(row.data_file_id, []).append(row.partition_value)
-    partitions = {"/".join(hive_folder(k, v) for k, v in zip(keys, values, strict=False)) for values in found.values()}
-    return _rows(["partition"], [[p] for p in sorted(partitions)])
+            values_by_file.setdefault(row.data_file_id, []).append(row.partition_value)
+    partitions = {
+        "/".join(hive_folder(key, value) for key, value in zip(keys, values, strict=False))
+        for values in values_by_file.values()
+    }
+    return _result(["partition"], [[p] for p in sorted(partitions)])
 
 
-SHOWS: Mapping[type, Callable[[QueryContext, Any], pa.Table]] = {
+SHOW_COMMANDS: Mapping[type, Callable[[QueryContext, Any], pa.Table]] = {
     st.ShowSchemas: _show_schemas,
     st.ShowTables: _show_tables,
     st.ShowViews: _show_views,

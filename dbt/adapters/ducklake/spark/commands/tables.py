@@ -1,4 +1,4 @@
-"""CREATE TABLE, DROP and TRUNCATE."""
+"""CREATE TABLE, DROP TABLE, DROP VIEW and TRUNCATE."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from ...lake.snapshot import Table
 from ...lake.types import Column
 from ..change.command_context import CommandContext
 from ..sql import statements as st
-from ..sql.defaults import default_of
+from ..sql.defaults import encode_default
 from ..sql.types import lake_column
-from .alter import set_partition, set_properties, set_sort
-
-# -- tables
+from .table_settings import set_partition_keys, set_properties, set_sort_keys
 
 
 def create_table(context: CommandContext, statement: st.CreateTable) -> int:
-    schema, name = context.place(statement.name)
-    found = context.state.find(schema.name, name)
+    schema, name = context.resolve_name(statement.name)
+    found = context.state.find_relation(schema.name, name)
     if found is not None and statement.if_not_exists:
         return 0
     if found is None and statement.must_exist:
@@ -36,14 +34,14 @@ def create_table(context: CommandContext, statement: st.CreateTable) -> int:
         if found is not None:
             context.transaction.drop(found)
         table = context.transaction.create_table(schema, name, columns, statement.comment)
-    table = set_partition(context, table, statement.partition_keys)
-    table = set_sort(context, table, statement.sort_keys)
+    table = set_partition_keys(context, table, statement.partition_keys)
+    table = set_sort_keys(context, table, statement.sort_keys)
     table = set_properties(context, table, dict(statement.properties))
     return context.write(rows, table) if rows is not None else 0
 
 
 def _columns(statement: st.CreateTable, rows: DataFrame | None, table: str) -> tuple[Column, ...]:
-    """The columns that a statement gives a table, from its list or from its query."""
+    """The columns of a new table, from the statement's list or from its query."""
     if rows is None or statement.columns:
         return tuple(_column(d, table) for d in statement.columns)
     return tuple(lake_column(field) for field in rows.schema.fields)
@@ -53,7 +51,7 @@ def _column(definition: Any, table: str) -> Column:
     column: Column = definition.column
     if definition.default is None:
         return column
-    value, kind = default_of(definition.default, column, table)
+    value, kind = encode_default(definition.default, column, table)
     return replace(
         column,
         default_value=value,
@@ -63,8 +61,8 @@ def _column(definition: Any, table: str) -> Column:
 
 
 def create_table_like(context: CommandContext, statement: st.CreateTableLike) -> int:
-    schema, name = context.place(statement.name)
-    if context.state.find(schema.name, name) is not None and statement.if_not_exists:
+    schema, name = context.resolve_name(statement.name)
+    if context.state.find_relation(schema.name, name) is not None and statement.if_not_exists:
         return 0
     table = context.transaction.create_table_like(schema, name, context.table(statement.source))
     set_properties(context, table, dict(statement.properties))

@@ -1,4 +1,6 @@
-"""The SparkSession: found or started when it is first needed, with the Java that it runs on and the errors that it raises.
+"""The SparkSession, its Java runtime, and its error messages.
 
-Imports only `lake.errors`. Works the same for a local session, a cluster and Spark Connect.
+`spark_session` starts a SparkSession when it is first needed, or uses one that the caller provides. It works the same
+for a local session, a cluster and Spark Connect. `java` finds a Java runtime, `errors` shortens Spark's messages.
+Imports only `lake.errors`.
 """

@@ -1,4 +1,4 @@
-"""The SparkSession of a lake: one that is handed in, or one that is started when it is first needed."""
+"""The SparkSession of a lake: one that the caller provides, or one that is started when it is first needed."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ...lake.errors import LakeError
-from . import java
+from .java import set_java_home
 
 SESSION_SETTINGS: Mapping[str, str] = {
-    # Columns are found in files by their ids, also where a file lacks some.
+    # Columns are found by field id, also in files that lack some of them.
     "spark.sql.parquet.fieldId.read.enabled": "true",
     "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
     "spark.sql.parquet.fieldId.write.enabled": "true",
-    # DuckDB's timestamp_ns, as a number of nanoseconds.
+    # Reads DuckDB's timestamp_ns as a number of nanoseconds.
     "spark.sql.legacy.parquet.nanosAsLong": "true",
-    # The default, INT96, has no statistics and no place in the specification.
+    # The default, INT96, has no statistics, and is not in the specification.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.timeType.enabled": "true",
-    # DuckDB reads variants that are not shredded, whoever wrote them.
+    # DuckDB can read unshredded variants of any writer.
     "spark.sql.variant.writeShredding.enabled": "false",
     "spark.sql.variant.inferShreddingSchema": "false",
 }
 
 LISTING_SETTINGS: Mapping[str, str] = {
-    # Spark looks at each file it is given. On a local disk that is quickest without a job.
+    # Spark looks up each file that it is to read. On a local disk that is fastest without a job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
 }
 
@@ -41,11 +41,10 @@ START_SETTINGS: Mapping[str, str] = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
-
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_QUIET = (Path(__file__).parent / "log4j2.properties").as_uri()
+_LOG_CONFIG = (Path(__file__).parent / "log4j2.properties").as_uri()
 
-_HADOOP = {
+_S3A_SETTINGS = {
     "endpoint": "fs.s3a.endpoint",
     "region": "fs.s3a.endpoint.region",
     "key": "fs.s3a.access.key",
@@ -54,33 +53,34 @@ _HADOOP = {
 }
 
 
-def _hadoop(storage: Mapping[str, str]) -> dict[str, str]:
-    """The settings with which Spark reaches the object store that the driver reaches with `storage`."""
-    unknown = sorted(set(storage) - set(_HADOOP))
+def _hadoop_settings(storage: Mapping[str, str]) -> dict[str, str]:
+    """Returns the settings with which Spark accesses the object store that the driver accesses with `storage`."""
+    unknown = sorted(set(storage) - set(_S3A_SETTINGS))
     if unknown:
-        raise LakeError(f"storage has the entry {unknown[0]}, which is not known; known are {', '.join(_HADOOP)}")
-    settings = {f"spark.hadoop.{_HADOOP[name]}": value for name, value in storage.items()}
-    if "endpoint" in storage:  # a store of one's own has no host name for each bucket
+        raise LakeError(f"storage has the entry {unknown[0]}, which is not known; known are {', '.join(_S3A_SETTINGS)}")
+    settings = {f"spark.hadoop.{_S3A_SETTINGS[name]}": value for name, value in storage.items()}
+    if "endpoint" in storage:  # a self-hosted store has no host name for each bucket
         settings["spark.hadoop.fs.s3a.path.style.access"] = "true"
     return settings
 
 
 @dataclass(frozen=True)
-class _Tagging:
+class _TagFunctions:
     add: Callable[[str], Any]
     remove: Callable[[str], Any]
     interrupt: Callable[[str], Any]
 
 
-class _Tag(threading.local):
-    """The tag of the thread's running statement, and whether Spark knows it."""
+class _ThreadTag(threading.local):
+    """The tag of the statement that runs in the thread."""
 
     name: str | None = None
-    set: bool = False
+    is_set: bool = False
+    """Whether Spark has the tag: it gets it when the thread first uses Spark."""
 
 
 class Engine:
-    """Gives the SparkSession, and starts it at most once."""
+    """Provides the SparkSession, and starts it at most once."""
 
     def __init__(
         self,
@@ -98,22 +98,22 @@ class Engine:
             )
         if master and remote:
             raise LakeError("spark.master and spark.remote exclude each other: give the one that you mean")
-        self._given = spark
+        self._provided = spark
         self._spark: SparkSession | None = None
         self._master = master
         self._remote = remote
-        self._config = {**_hadoop(storage or {}), **(config or {})}
+        self._config = {**_hadoop_settings(storage or {}), **(config or {})}
         self._local_files = local_files
         self._lock = threading.Lock()
         self._starting: threading.Thread | None = None
-        self._tag = _Tag()
+        self._tag = _ThreadTag()
 
     @property
     def started(self) -> bool:
         return self._spark is not None
 
     def start_in_background(self) -> None:
-        """Starts Spark while other things happen; the first who needs it waits for it."""
+        """Starts Spark in a thread; `spark` waits until it is started."""
         if self._spark is None and self._starting is None:
             self._starting = threading.Thread(target=self._try_start, name="start-spark", daemon=True)
             self._starting.start()
@@ -121,46 +121,47 @@ class Engine:
     def _try_start(self) -> None:
         try:
             self.spark()
-        except Exception:  # whoever needs Spark starts it again, and gets the error
+        except Exception:  # the next call of `spark` starts it again, and raises the error
             self._spark = None
 
     def spark(self) -> SparkSession:
+        """Returns the session with the settings that a lake needs, unless the configuration sets them."""
         with self._lock:
             if self._spark is None:
-                spark = self._given or self._build()
+                spark = self._provided or self._start()
                 for key, value in self._settings().items():
                     if key not in self._config:
                         spark.conf.set(key, value)
                 self._spark = spark
             spark = self._spark
-        if self._tag.name is not None and not self._tag.set:
-            self._tagging(spark).add(self._tag.name)
-            self._tag.set = True
+        if self._tag.name is not None and not self._tag.is_set:
+            self._tag_functions(spark).add(self._tag.name)
+            self._tag.is_set = True
         return spark
 
     @contextmanager
     def tagged(self, tag: str) -> Iterator[None]:
-        """Marks what this thread has Spark do in the block, also if Spark is only started in it."""
-        before = self._tag.name, self._tag.set
-        self._tag.name, self._tag.set = tag, False
+        """Tags the Spark jobs of this thread in the block, also if Spark is only started there."""
+        before = self._tag.name, self._tag.is_set
+        self._tag.name, self._tag.is_set = tag, False
         try:
             yield
         finally:
-            if self._tag.set and self._spark is not None:
-                self._tagging(self._spark).remove(tag)
-            self._tag.name, self._tag.set = before
+            if self._tag.is_set and self._spark is not None:
+                self._tag_functions(self._spark).remove(tag)
+            self._tag.name, self._tag.is_set = before
 
     def interrupt(self, tag: str) -> None:
-        """Stops everything that runs under a tag, in whatever thread."""
+        """Stops all Spark jobs with a tag, in whatever thread they were started."""
         if self._spark is not None:
-            self._tagging(self._spark).interrupt(tag)
+            self._tag_functions(self._spark).interrupt(tag)
 
-    def _tagging(self, spark: SparkSession) -> _Tagging:
-        """A session's own tags are known to one thread alone; a context's can be interrupted by another."""
+    def _tag_functions(self, spark: SparkSession) -> _TagFunctions:
         if self.is_connect():
-            return _Tagging(spark.addTag, spark.removeTag, spark.interruptTag)
+            return _TagFunctions(spark.addTag, spark.removeTag, spark.interruptTag)
+        # The context's tags can be interrupted from another thread; the session's are known to one thread only.
         context = spark.sparkContext
-        return _Tagging(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
+        return _TagFunctions(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
 
     def is_connect(self) -> bool:
         return type(self._spark or self.spark()).__module__.startswith("pyspark.sql.connect")
@@ -168,36 +169,36 @@ class Engine:
     def _settings(self) -> dict[str, str]:
         return {**SESSION_SETTINGS, **(LISTING_SETTINGS if self._local_files else {})}
 
-    def _build(self) -> SparkSession:
-        # PySpark logs every error with its Java stack, beside raising it.
+    def _start(self) -> SparkSession:
+        # PySpark not only raises errors, but logs each with its Java stack trace.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         builder: Any = SparkSession.builder.appName("dbt-ducklake")
         settings: dict[str, Any] = {**self._settings(), **self._config}
         if self._remote:
             builder = builder.remote(self._remote)
         else:
-            java.use()
+            set_java_home()
             builder = builder.master(self._master or "local[*]")
             settings = {**START_SETTINGS, **settings}
-            given = settings.get(_JAVA_OPTIONS, "")
-            settings[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={_QUIET} {given}".strip()
+            java_options = settings.get(_JAVA_OPTIONS, "")
+            settings[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={_LOG_CONFIG} {java_options}".strip()
         for key, value in settings.items():
             builder = builder.config(key, str(value).lower() if isinstance(value, bool) else value)
         try:
             spark: SparkSession = builder.getOrCreate()
         except Exception as error:
-            raise LakeError(f"Spark can not be started: {_reason(error)}") from error
+            raise LakeError(f"Spark can not be started: {_start_failure(error)}") from error
         return spark
 
     def stop(self) -> None:
-        """Stops the SparkSession that was started here; one that was handed in stays."""
+        """Stops a SparkSession that was started here, but not one that the caller provides."""
         with self._lock:
-            if self._spark is not None and self._given is None:
+            if self._spark is not None and self._provided is None:
                 self._spark.stop()
             self._spark = None
 
 
-def _reason(error: Exception) -> str:
+def _start_failure(error: Exception) -> str:
     text = str(error).strip().splitlines()
     first = text[0] if text else type(error).__name__
     if "JAVA_GATEWAY_EXITED" in first or "Java gateway" in first:

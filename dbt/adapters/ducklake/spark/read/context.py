@@ -1,4 +1,4 @@
-"""What a query's names mean: the lakes, the running transaction, and what is read of them."""
+"""What names in a query resolve to: the lakes, the running transactions, and the current lake and schema."""
 
 from __future__ import annotations
 
@@ -12,64 +12,70 @@ from .lakes import Lake
 
 
 @dataclass(frozen=True)
-class Consumed:
-    """The changes of a table that a query reads: those after one snapshot, or all if there is none, up to another."""
+class ChangeRange:
+    """The changes that an incremental read of the change feed consumes."""
 
     since: int | None
+    """The snapshot after which the changes begin; None for all rows of the table."""
     until: int
+    """The last snapshot whose changes are read."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A lake relation that a name in a query means, at the version that it is read at."""
+class ResolvedRelation:
+    """The lake relation that a name in a query resolves to, at the snapshot at which it is read."""
 
     lake: Lake
     schema: str
     relation: Table | View
     state: LakeState
-    at: SnapshotInfo
+    snapshot: SnapshotInfo
     transaction: Transaction | None
-    """The transaction whose staged changes are read too; None when an earlier version is read."""
-    consumed: Consumed | None = None
-    """Where it is not its rows that are read, but what changed in it."""
+    """The transaction whose staged changes are read too; None for time travel."""
+    change_range: ChangeRange | None = None
+    """Set where the query consumes the relation's changes and does not read its rows."""
 
 
 @dataclass(frozen=True)
 class QueryContext:
-    """What a query's names mean: the lakes, the transaction, and where unqualified names are looked up."""
+    """Resolves names in a query, and records the relations that the query reads."""
 
     lakes: Mapping[str, Lake]
-    transactions: Callable[[str], Transaction]
-    """The running transaction on the lake of that name: the snapshot that it is pinned to, and more."""
-    lake: str
-    schema: str
-    saw: Callable[[Found], None]
-    """Told of every lake relation that is read."""
-    committed: Mapping[str, int] = field(default_factory=dict)
+    transaction_on: Callable[[str], Transaction]
+    """Returns the running transaction on the lake of this name."""
+    current_lake: str
+    current_schema: str
+    record_read: Callable[[ResolvedRelation], None]
+    """Is called with each lake relation that a query reads."""
+    committed_snapshots: Mapping[str, int] = field(default_factory=dict)
     """The last snapshot that this thread committed to each lake."""
 
-    def find(self, parts: Sequence[str]) -> tuple[Lake, str, str] | None:
-        """The lake, schema and name that a dotted name stands for, if it can be one of a lake."""
+    def resolve_name(self, parts: Sequence[str]) -> tuple[Lake, str, str] | None:
+        """The lake, schema and name that a dotted name stands for; None if it cannot belong to a lake.
+
+        `a.b` is schema `a` of the current lake if there is one, else schema `main` of lake `a`.
+        """
         if len(parts) == 1:
-            return self.lakes[self.lake], self.schema, parts[0]
+            return self.lakes[self.current_lake], self.current_schema, parts[0]
         if len(parts) == 2:
-            first, name = parts
-            if self.transactions(self.lake).state.find_schema(first) is None and first.lower() in self.lakes:
-                return self.lakes[first.lower()], "main", name
-            return self.lakes[self.lake], first, name
+            qualifier, name = parts
+            state = self.transaction_on(self.current_lake).state
+            if state.find_schema(qualifier) is None and qualifier.lower() in self.lakes:
+                return self.lakes[qualifier.lower()], "main", name
+            return self.lakes[self.current_lake], qualifier, name
         if len(parts) == 3 and parts[0].lower() in self.lakes:
             return self.lakes[parts[0].lower()], parts[1], parts[2]
         return None
 
     def find_macro(self, parts: Sequence[str]) -> tuple[Lake, str, Macro] | None:
         """The lake, the schema and the macro that a dotted name stands for, if there is one."""
-        place = self.find(parts)
-        if place is None:
+        resolved = self.resolve_name(parts)
+        if resolved is None:
             return None
-        lake, schema, name = place
-        macro = self.transactions(lake.name).state.find_macro(schema, name)
+        lake, schema, name = resolved
+        macro = self.transaction_on(lake.name).state.find_macro(schema, name)
         return None if macro is None else (lake, schema, macro)
 
-    def within(self, lake: Lake, schema: str) -> QueryContext:
-        """The same, where unqualified names are those of that schema: what a view's query and a function's body see."""
-        return replace(self, lake=lake.name.lower(), schema=schema)
+    def with_current_schema(self, lake: Lake, schema: str) -> QueryContext:
+        """This context with another current schema, as for the query of a view or the body of a function."""
+        return replace(self, current_lake=lake.name.lower(), current_schema=schema)

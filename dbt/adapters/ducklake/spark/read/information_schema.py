@@ -1,4 +1,4 @@
-"""The schema `information_schema` of each lake: what SQL of other databases asks of it, from the catalog."""
+"""The `information_schema` of each lake, answered from the catalog: schemata, tables, views and columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...lake.snapshot import LakeState, Table, View
-from ..sql.types import default_literal, query_type
+from ..sql.types import initial_default_literal, query_type
 from ..sql.views import spark_sql, view_columns
 
 if TYPE_CHECKING:
@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 NAME = "information_schema"
 
 
-def find(parts: Sequence[str], context: QueryContext) -> tuple[tuple[str, str, str], pa.Table] | None:
-    """The full name and the rows of a relation of an information schema; None for any other name."""
+def read_relation(parts: Sequence[str], context: QueryContext) -> tuple[tuple[str, str, str], pa.Table] | None:
+    """The full name and the rows of a relation of `information_schema`; None for any other name.
+
+    A schema of the lake with that name takes precedence.
+    """
     if len(parts) not in (2, 3) or parts[-2].lower() != NAME:
         return None
-    place = context.find(parts)
-    if place is None:
+    resolved = context.resolve_name(parts)
+    if resolved is None:
         return None
-    lake, schema, name = place
-    state = context.transactions(lake.name).state
+    lake, schema, name = resolved
+    state = context.transaction_on(lake.name).state
     relation = _RELATIONS.get(name.lower())
     if relation is None or state.find_schema(schema) is not None:
         return None
@@ -42,7 +45,7 @@ def _schemata(lake: str, state: LakeState) -> Iterator[Row]:
         yield {"catalog_name": lake, "schema_name": schema.name, "comment": schema.comment}
 
 
-def _place(lake: str, state: LakeState, relation: Table | View) -> Row:
+def _name_columns(lake: str, state: LakeState, relation: Table | View) -> Row:
     return {
         "table_catalog": lake,
         "table_schema": state.schema_of(relation).name,
@@ -53,47 +56,47 @@ def _place(lake: str, state: LakeState, relation: Table | View) -> Row:
 def _tables(lake: str, state: LakeState) -> Iterator[Row]:
     for kind, relations in (("BASE TABLE", state.tables), ("VIEW", state.views)):
         for relation in relations.values():
-            yield {**_place(lake, state, relation), "table_type": kind, "comment": relation.comment}
+            yield {**_name_columns(lake, state, relation), "table_type": kind, "comment": relation.comment}
 
 
 def _views(lake: str, state: LakeState) -> Iterator[Row]:
     for view in state.views.values():
-        yield {**_place(lake, state, view), "view_definition": spark_sql(view, state.qualified(view))}
+        yield {**_name_columns(lake, state, view), "view_definition": spark_sql(view, state.qualified_name(view))}
 
 
 def _columns(lake: str, state: LakeState) -> Iterator[Row]:
     for table in state.tables.values():
         for position, column in enumerate(table.columns, start=1):
             yield {
-                **_place(lake, state, table),
+                **_name_columns(lake, state, table),
                 "column_name": column.name,
                 "ordinal_position": position,
-                "column_default": default_literal(column) if column.default_value is not None else None,
+                "column_default": initial_default_literal(column) if column.default_value is not None else None,
                 "is_nullable": "YES" if column.nulls_allowed else "NO",
                 "data_type": query_type(column).simpleString(),
                 "comment": column.comment,
             }
     for view in state.views.values():
-        for position, noted in enumerate(view_columns(view) or (), start=1):
+        for position, view_column in enumerate(view_columns(view) or (), start=1):
             yield {
-                **_place(lake, state, view),
-                "column_name": noted.name,
+                **_name_columns(lake, state, view),
+                "column_name": view_column.name,
                 "ordinal_position": position,
                 "is_nullable": "YES",
-                "data_type": noted.type,
-                "comment": noted.comment,
+                "data_type": view_column.type,
+                "comment": view_column.comment,
             }
 
 
 _TEXT = pa.string()
-_PLACE = {"table_catalog": _TEXT, "table_schema": _TEXT, "table_name": _TEXT}
+_NAME_COLUMNS = {"table_catalog": _TEXT, "table_schema": _TEXT, "table_name": _TEXT}
 _RELATIONS: Mapping[str, tuple[Mapping[str, pa.DataType], Callable[[str, LakeState], Iterator[Row]]]] = {
     "schemata": ({"catalog_name": _TEXT, "schema_name": _TEXT, "comment": _TEXT}, _schemata),
-    "tables": ({**_PLACE, "table_type": _TEXT, "comment": _TEXT}, _tables),
-    "views": ({**_PLACE, "view_definition": _TEXT}, _views),
+    "tables": ({**_NAME_COLUMNS, "table_type": _TEXT, "comment": _TEXT}, _tables),
+    "views": ({**_NAME_COLUMNS, "view_definition": _TEXT}, _views),
     "columns": (
         {
-            **_PLACE,
+            **_NAME_COLUMNS,
             "column_name": _TEXT,
             "ordinal_position": pa.int32(),
             "column_default": _TEXT,

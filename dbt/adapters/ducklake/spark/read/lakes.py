@@ -1,12 +1,10 @@
-"""The lakes that a session reads: its own, and those attached to it."""
+"""The lakes of a session: its own, and those attached to it."""
 
 from __future__ import annotations
 
 import datetime
-import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -15,62 +13,41 @@ import sqlalchemy as sa
 from pyspark.sql import DataFrame
 
 from ...lake import paths
-from ...lake.catalog import Catalog, Retry, SnapshotInfo
-from ...lake.deletes import FileStore, Mask, read_positions
+from ...lake import tables as t
+from ...lake.catalog import Catalog, SnapshotInfo
+from ...lake.deletes import FileStore, PositionDeletes, read_delete_file
 from ...lake.errors import NotFoundError
-from ...lake.files import DataFile, DeleteFile, NameMap, name_maps, table_files
-from ...lake.inlined import read as read_inlined
+from ...lake.files import DataFile, DeleteFile, NameMap, NewDataFile, name_maps, table_files
+from ...lake.inlined import read_inlined_rows
 from ...lake.predicates import Predicate
-from ...lake.snapshot import LakeState, Snapshots, Table
+from ...lake.retry import Retry
+from ...lake.snapshot import LakeState, Table
+from ...lake.snapshot_loader import Snapshots
 from ...lake.transaction import Transaction
-from .parquet import Storage
+from .file_cache import FileCache
+from .parquet import FileReader
 from .scan import TableScan
 
-T = TypeVar("T")
-
-STAGED_ROW_IDS = 10**18
-"""Where the row ids of staged rows begin, until the commit gives them their own."""
-
-
-class _Known(Generic[T]):
-    """What was read of files, which never change: so each is read once, as long as all is not too much."""
-
-    def __init__(self, most: int, weight: Callable[[T], int]) -> None:
-        self._most, self._weight = most, weight
-        self._found: dict[Hashable, T] = {}
-        self._size = 0
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, read: Callable[[], T]) -> T:
-        with self._lock:
-            if key in self._found:
-                return self._found[key]
-        found = read()
-        with self._lock:
-            self._size += self._weight(found)
-            if self._size > self._most:
-                self._found.clear()
-                self._size = self._weight(found)
-            self._found[key] = found
-        return found
+FIRST_STAGED_ROW_ID = 10**18
+"""Where the row ids of staged rows begin. The commit gives them their final ones."""
 
 
 @dataclass
 class Lake:
-    """One lake under its name in SQL, perhaps held at one version."""
+    """A lake under its name in SQL. It may be pinned to one snapshot, by version or timestamp."""
 
     name: str
     catalog: Catalog
     snapshots: Snapshots
     filesystem: pafs.FileSystem
     native_path: Callable[[str], str]
-    """What makes a path of the lake one of the file system."""
-    version: int | None = None
-    timestamp: datetime.datetime | None = None
-    _footers: _Known[pq.FileMetaData] = field(default_factory=lambda: _Known(10_000, lambda footer: 1), repr=False)
-    _deleted: _Known[pa.Table] = field(default_factory=lambda: _Known(5_000_000, len), repr=False)
-    _sizes: _Known[int] = field(default_factory=lambda: _Known(100_000, lambda size: 1), repr=False)
-    _masks: _Known[DataFrame] = field(default_factory=lambda: _Known(20, lambda rows: 1), repr=False)
+    """Turns a path of the lake into one of the file system."""
+    pinned_version: int | None = None
+    pinned_timestamp: datetime.datetime | None = None
+    _footers: FileCache[pq.FileMetaData] = field(default_factory=lambda: FileCache(10_000), repr=False)
+    _deletes: FileCache[pa.Table] = field(default_factory=lambda: FileCache(5_000_000, len), repr=False)
+    _file_sizes: FileCache[int] = field(default_factory=lambda: FileCache(100_000), repr=False)
+    _dataframes: FileCache[DataFrame] = field(default_factory=lambda: FileCache(20), repr=False)
 
     @classmethod
     def open(
@@ -103,116 +80,132 @@ class Lake:
         return cls(name, opened, Snapshots(opened), filesystem, native, snapshot_version, snapshot_time)
 
     @property
-    def storage(self) -> Storage:
-        return Storage(paths.spark_path, self.footer, self.deleted, self.size, self._masks.get)
+    def file_reader(self) -> FileReader:
+        return FileReader(
+            paths.spark_read_path, self.read_footer, self.read_deletes, self.file_size, self._dataframes.get
+        )
 
     @property
-    def store(self) -> FileStore:
+    def file_store(self) -> FileStore:
         return FileStore(self.filesystem, self.native_path)
 
-    def footer(self, path: str) -> pq.FileMetaData:
+    def read_footer(self, path: str) -> pq.FileMetaData:
         """The footer of a data file."""
         return self._footers.get(path, lambda: pq.read_metadata(self.native_path(path), filesystem=self.filesystem))
 
-    def size(self, path: str) -> int:
-        """How large a file is; 0 if it is not there, which who reads it will meet."""
-        return self._sizes.get(path, lambda: self.filesystem.get_file_info(self.native_path(path)).size or 0)
+    def file_size(self, path: str) -> int:
+        """The size of a file; 0 if the file is missing, which is reported when it is read."""
+        return self._file_sizes.get(path, lambda: self.filesystem.get_file_info(self.native_path(path)).size or 0)
 
-    def deleted(self, file: DataFile) -> pa.Table:
-        """What a data file's delete files say; one that is only staged is not kept, since it says less than later."""
+    def read_deletes(self, file: DataFile) -> pa.Table:
+        """The rows of a data file's delete files: positions, and the snapshots that deleted them."""
 
-        def said(by: DeleteFile) -> pa.Table:
-            if by.id < 0:
-                return read_positions(self.store, by.path, by.begin_snapshot)
-            return self._deleted.get(by.path, lambda: read_positions(self.store, by.path, by.begin_snapshot))
+        def read(delete_file: DeleteFile) -> pa.Table:
+            return read_delete_file(self.file_store, delete_file.path, delete_file.begin_snapshot)
 
-        return pa.concat_tables([said(by) for by in file.delete_files])
+        def read_cached(delete_file: DeleteFile) -> pa.Table:
+            if delete_file.id < 0:  # staged: its rows may have no snapshot before the commit
+                return read(delete_file)
+            return self._deletes.get(delete_file.path, lambda: read(delete_file))
+
+        return pa.concat_tables([read_cached(delete_file) for delete_file in file.delete_files])
 
     def begin(self) -> Transaction:
-        """A transaction on the lake's newest snapshot, or on the one that it is held at."""
-        return Transaction.begin(self.catalog, self.snapshots, self.held_at(), self.store)
+        """A transaction on the lake's newest snapshot, or on the pinned one."""
+        return Transaction.begin(self.catalog, self.snapshots, self.pinned_snapshot(), self.file_store)
 
-    def held_at(self) -> SnapshotInfo | None:
-        if self.version is None and self.timestamp is None:
+    def pinned_snapshot(self) -> SnapshotInfo | None:
+        if self.pinned_version is None and self.pinned_timestamp is None:
             return None
         with self.catalog.read() as connection:
-            return self._at(connection, self.version, self.timestamp)
+            return self._find_snapshot(connection, self.pinned_version, self.pinned_timestamp)
 
-    def _at(self, connection: sa.Connection, version: int | None, timestamp: datetime.datetime | None) -> SnapshotInfo:
+    def _find_snapshot(
+        self, connection: sa.Connection, version: int | None, timestamp: datetime.datetime | None
+    ) -> SnapshotInfo:
         if version is not None:
-            return self.catalog.at_version(connection, version)
+            return self.catalog.snapshot_at_version(connection, version)
         assert timestamp is not None
-        return self.catalog.at_timestamp(connection, timestamp)
+        return self.catalog.snapshot_at_timestamp(connection, timestamp)
 
-    def past(
+    def snapshot_at(
         self, version: int | None = None, timestamp: datetime.datetime | None = None
     ) -> tuple[SnapshotInfo, LakeState]:
-        """The lake at another version or moment."""
+        """The snapshot of this version, or the last one at this time, and the lake's state there."""
         with self.catalog.read() as connection:
-            info = self._at(connection, version, timestamp)
-            return info, self.snapshots.state(connection, info)
+            snapshot = self._find_snapshot(connection, version, timestamp)
+            return snapshot, self.snapshots.state(connection, snapshot)
 
-    def scan(
+    def plan_scan(
         self,
         table: Table,
-        at: SnapshotInfo,
+        snapshot: SnapshotInfo,
         state: LakeState,
         *,
         transaction: Transaction | None = None,
         predicate: Predicate | None = None,
         time_zone: str = "UTC",
     ) -> TableScan:
-        """What must be read of a table: committed files that can match, and what is staged."""
-        folder = state.folder(self.catalog.data_path, table)
+        """The scan of a table at a snapshot: the committed files that may match the predicate, and staged rows."""
+        folder = state.table_folder(self.catalog.data_path, table)
         files: list[DataFile] = []
         maps: dict[int, NameMap] = {}
         inlined = None
-        data = transaction.data(table) if transaction else None
+        data = transaction.data_changes(table) if transaction else None
         if table.id >= 0 and not (data and data.truncated):
             with self.catalog.read() as connection:
-                files = table_files(connection, self.catalog, table, folder, at.id, predicate, time_zone)
+                files = table_files(connection, self.catalog, table, folder, snapshot.id, predicate, time_zone)
                 if data:
-                    files = [_masked(f, data.masks.get(f.id), folder) for f in files if f.id not in data.ended]
+                    files = [
+                        _with_staged_deletes(f, data.position_deletes.get(f.id), folder)
+                        for f in files
+                        if f.id not in data.ended_file_ids
+                    ]
                 if any(f.mapping_id is not None for f in files):
                     maps = name_maps(connection, table.id)
-                inlined = read_inlined(connection, self.catalog, table, at.id)
-                if inlined is not None and data and data.inlined:
-                    inlined = inlined.without(data.inlined)
-        row_id = STAGED_ROW_IDS
-        for index, new in enumerate(data.added if data else (), start=1):
-            mapping_id = None
-            if new.name_map is not None:
-                mapping_id = next((i for i, m in maps.items() if m == new.name_map), -index)
-                maps[mapping_id] = new.name_map
-            file = DataFile(
-                id=-index,
-                path=paths.resolve(folder, new.path, new.path_is_relative),
-                record_count=new.record_count,
-                file_size_bytes=new.file_size_bytes,
-                row_id_start=row_id,
-                begin_snapshot=None,
-                mapping_id=mapping_id,
-            )
-            files.append(_masked(file, new.mask, folder))
-            row_id += new.record_count
-        return TableScan(table, at.id, files, maps, inlined)
+                inlined = read_inlined_rows(connection, self.catalog, table, snapshot.id)
+                if inlined is not None and data and data.ended_inlined_row_ids:
+                    inlined = inlined.without(data.ended_inlined_row_ids)
+        if data:
+            files += _staged_files(data.added_files, folder, maps)
+        return TableScan(table, snapshot.id, files, maps, inlined)
 
 
-def _masked(file: DataFile, mask: Mask | None, folder: str) -> DataFile:
-    """A data file without the rows that a transaction took away."""
-    if mask is None:
+def _staged_files(added_files: Sequence[NewDataFile], folder: str, maps: dict[int, NameMap]) -> Iterator[DataFile]:
+    """The files that a transaction added, with ids below zero; their name mappings are added to `maps`."""
+    row_id = FIRST_STAGED_ROW_ID
+    for index, new in enumerate(added_files, start=1):
+        mapping_id = None
+        if new.name_map is not None:
+            mapping_id = next((i for i, m in maps.items() if m == new.name_map), -index)
+            maps[mapping_id] = new.name_map
+        file = DataFile(
+            id=-index,
+            path=paths.resolve(folder, new.path, new.path_is_relative),
+            record_count=new.record_count,
+            file_size_bytes=new.file_size_bytes,
+            row_id_start=row_id,
+            begin_snapshot=None,
+            mapping_id=mapping_id,
+        )
+        yield _with_staged_deletes(file, new.position_deletes, folder)
+        row_id += new.record_count
+
+
+def _with_staged_deletes(file: DataFile, deletes: PositionDeletes | None, folder: str) -> DataFile:
+    """A data file with the position deletes that a transaction staged for it."""
+    if deletes is None:
         return file
-    deleted = file.delete_files
-    if mask.file is not None:
-        path = paths.resolve(folder, mask.file.path, mask.file.path_is_relative)
-        deleted = (DeleteFile(-1, path, "parquet", mask.file.delete_count, None, mask.file.last),)
-    return replace(file, delete_files=deleted, inlined_deletes=(*file.inlined_deletes, *mask.positions))
+    delete_files = file.delete_files
+    if (staged := deletes.delete_file) is not None:  # takes the place of the committed one and repeats its positions
+        path = paths.resolve(folder, staged.path, staged.path_is_relative)
+        delete_files = (DeleteFile(-1, path, "parquet", staged.delete_count, None, staged.last_snapshot),)
+    inlined = (*file.inlined_deletes, *deletes.inlined_positions)
+    return replace(file, delete_files=delete_files, inlined_deletes=inlined)
 
 
-def never_there(lake: Lake, schema: str, name: str, at: SnapshotInfo) -> NotFoundError:
-    """The error for a table that did not exist at a version."""
-    from ...lake import tables as t
-
+def not_found_at_snapshot(lake: Lake, schema: str, name: str, snapshot: SnapshotInfo) -> NotFoundError:
+    """The error for a table that did not exist at a snapshot."""
     with lake.catalog.read() as connection:
         first = connection.scalar(
             sa.select(sa.func.min(t.table.c.begin_snapshot))
@@ -220,8 +213,10 @@ def never_there(lake: Lake, schema: str, name: str, at: SnapshotInfo) -> NotFoun
             .where(
                 sa.func.lower(t.table.c.table_name) == name.lower(),
                 sa.func.lower(t.schema.c.schema_name) == schema.lower(),
-                t.table.c.begin_snapshot > at.id,
+                t.table.c.begin_snapshot > snapshot.id,
             )
         )
     hint = f"; a table of that name is there since snapshot {first}" if first is not None else ""
-    return NotFoundError(f"there was no table {schema}.{name} at snapshot {at.id} of {at.time.isoformat()}{hint}")
+    return NotFoundError(
+        f"there was no table {schema}.{name} at snapshot {snapshot.id} of {snapshot.time.isoformat()}{hint}"
+    )

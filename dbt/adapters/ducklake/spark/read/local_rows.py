@@ -1,4 +1,4 @@
-"""Small DataFrames from rows that the driver holds."""
+"""DataFrames from a few rows that the driver holds. They go to Spark as Arrow."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pyspark.sql import types as s
 from pyspark.sql.pandas.types import from_arrow_schema
 
 
-def few(spark: SparkSession, rows: Iterable[Sequence[Any]], **columns: pa.DataType) -> DataFrame:
-    """Rows that the driver has. They go to Spark as Arrow: a list of tuples would pass through a Python worker."""
+def small_dataframe(spark: SparkSession, rows: Iterable[Sequence[Any]], **columns: pa.DataType) -> DataFrame:
+    """The rows as a DataFrame with these columns. A list of tuples would pass through a Python worker."""
     values = list(rows)
     arrays = [pa.array([row[i] for row in values], kind) for i, kind in enumerate(columns.values())]
-    return local_rows(spark, pa.table(arrays, names=list(columns)))
+    return arrow_dataframe(spark, pa.table(arrays, names=list(columns)))
 
 
-def local_rows(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """A small Arrow table as a DataFrame; Spark Connect takes none without rows."""
-    return spark.createDataFrame(table) if table.num_rows else no_rows(spark, from_arrow_schema(table.schema))
+def arrow_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A small Arrow table as a DataFrame. Spark Connect does not take a table without rows."""
+    return spark.createDataFrame(table) if table.num_rows else empty_dataframe(spark, from_arrow_schema(table.schema))
 
 
-def no_rows(spark: SparkSession, schema: s.StructType) -> DataFrame:
+def empty_dataframe(spark: SparkSession, schema: s.StructType) -> DataFrame:
     return spark.range(0).select(*(F.lit(None).cast(f.dataType).alias(f.name) for f in schema.fields))

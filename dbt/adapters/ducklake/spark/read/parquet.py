@@ -1,4 +1,4 @@
-"""Reading Parquet files with Spark, and what a row knows of its file."""
+"""Reading Parquet files: with Spark, and small ones with the driver."""
 
 from __future__ import annotations
 
@@ -16,41 +16,40 @@ from pyspark.sql import types as s
 
 from ...lake.files import DataFile
 
-WORKERS = ThreadPoolExecutor(16, thread_name_prefix="lake-files")
-"""Who reads and writes small files for the driver."""
+FILE_POOL = ThreadPoolExecutor(16, thread_name_prefix="lake-files")
+"""The threads with which the driver reads and writes small files."""
 
 
 @dataclass(frozen=True)
-class Storage:
-    """How the lake's paths are read: by Spark, and by the driver for footers."""
+class FileReader:
+    """How a scan reads the files of a lake: functions that take the lake's paths and cache what they read."""
 
-    spark_path: Callable[[str], str]
-    open_footer: Callable[[str], pq.FileMetaData]
-    deleted: Callable[[DataFile], pa.Table]
-    """What a data file's delete files say."""
-    size: Callable[[str], int]
-    """How large a file is that is there."""
-    kept: Callable[[Hashable, Callable[[], DataFrame]], DataFrame]
-    """Rows of the driver's under a key, made where they are not there."""
+    spark_read_path: Callable[[str], str]
+    """Turns a path into one for Spark's Parquet reader."""
+    read_footer: Callable[[str], pq.FileMetaData]
+    read_deletes: Callable[[DataFile], pa.Table]
+    """The rows of a data file's delete files: positions, and the snapshots that deleted them."""
+    file_size: Callable[[str], int]
+    cached_dataframe: Callable[[Hashable, Callable[[], DataFrame]], DataFrame]
+    """Returns the DataFrame that is cached under a key, created by the function if there is none."""
 
 
-def undivided(rows: DataFrame) -> DataFrame:
-    """The same rows, for a query that says EXISTS.
+def union_barrier(rows: DataFrame) -> DataFrame:
+    """The same rows behind an operator that keeps EXISTS out of a union.
 
-    Rows of several groups of files are a union, into which Spark moves what is selected of it. It fails to move an
-    EXISTS (key not found), and moves nothing past this, but for conditions and the choice of columns.
+    Several scan groups form a union, and Spark pushes a projection over it into the branches. It fails (key not found)
+    if the projection has a correlated EXISTS. Past a coalesce it pushes nothing but filters and column pruning.
     """
-    return rows.coalesce(_MOST_TASKS)
+    return rows.coalesce(_MAX_TASKS)
 
 
 def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]) -> DataFrame:
-    """These files, and no others.
+    """The rows of exactly these files.
 
-    Where there is a JVM at hand a long list of paths goes there as one text: py4j would take a call
-    for each of them.
+    A long list of paths goes to a local JVM as one string, since py4j needs a call for each element of a list.
     """
     reader: Any = spark.read.schema(schema)
-    jvm = getattr(spark, "_jvm", None) if len(paths) > _MANY and hasattr(reader, "_jreader") else None
+    jvm = getattr(spark, "_jvm", None) if len(paths) > _MAX_PY4J_PATHS and hasattr(reader, "_jreader") else None
     if jvm is None or any("\n" in path for path in paths):
         rows: DataFrame = reader.parquet(*paths)
         return rows
@@ -60,22 +59,23 @@ def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]
     return ClassicDataFrame(reader._jreader.parquet(array), spark)
 
 
-_MANY = 100
+_MAX_PY4J_PATHS = 100
+"""Longer lists of paths go to the JVM as one string."""
 
-_MOST_TASKS = 1_000_000
-"""More than there are, so that none are joined."""
+_MAX_TASKS = 1_000_000
+"""More tasks than a scan ever has, so that coalesce merges none."""
 
 
 def file_name(paths: Iterable[str]) -> Column:
-    """The name of the file that a row is from, as the catalog has it: Spark gives it URL-encoded."""
+    """The column with the name of a row's file, as in the catalog. Spark's metadata has it URL-encoded."""
     name = F.col("_metadata.file_name")
     if all(_PLAIN_NAME.fullmatch(base_name(path)) for path in paths):
         return name
-    return decoded(name)
+    return url_decoded(name)
 
 
-def decoded(text: Column) -> Column:
-    """The text without its URL encoding, in which a plus is a plus."""
+def url_decoded(text: Column) -> Column:
+    """The decoded text of a URL path, in which a plus is a plus and no space."""
     return F.url_decode(F.regexp_replace(text, r"\+", "%2B"))
 
 

@@ -1,4 +1,8 @@
-"""A query's text and the lakes, brought together: every lake relation in it becomes a planned scan."""
+"""Plans queries: every lake relation in a query's text becomes a scan behind a temporary view.
+
+The text stays its author's. Only the names of lake relations, table functions and functions are replaced, by names that
+Spark has for this query. Any other name goes to Spark untouched.
+"""
 
 from __future__ import annotations
 
@@ -19,59 +23,62 @@ from ...lake.predicates import And, Predicate
 from ...lake.snapshot import LakeState, Macro, View
 from ...lake.tables import parse_instant
 from ...lake.transaction import Transaction
-from ..sql.functions import spark_words, temporary_function
-from ..sql.names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel, find_names
-from ..sql.pushdown import predicates_of
+from ..sql.functions import spark_definition, temporary_function
+from ..sql.name_reader import find_names
+from ..sql.names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel
+from ..sql.pushdown import pushdown_predicates
 from ..sql.rewriting import rewrite
 from ..sql.views import spark_sql
-from ..sql.virtual_columns import VIRTUAL_COLUMNS, are_named, tables_asked
-from . import information_schema
-from . import table_functions as functions
-from .context import Found, QueryContext
-from .lakes import Lake, never_there
-from .local_rows import local_rows
-from .parquet import undivided
-from .scan import TableScan, dataframe
+from ..sql.virtual_columns import VIRTUAL_COLUMNS, names_virtual_columns, relations_with_virtual_columns
+from . import information_schema, table_functions
+from .context import QueryContext, ResolvedRelation
+from .lakes import Lake, not_found_at_snapshot
+from .local_rows import arrow_dataframe
+from .parquet import union_barrier
+from .scan import TableScan, scan_dataframe
 
 if TYPE_CHECKING:
     from ..engine.spark_session import Engine
 
 _MAX_DEPTH = 50
+"""Views and functions nested deeper than this are taken for a cycle."""
+_MAX_CONNECT_QUERIES = 500
+"""Over Spark Connect, the temporary names of the last so many queries stay."""
 _EXISTS = re.compile(r"\bexists\b", re.IGNORECASE)
 _view_numbers = itertools.count(1)
 
 
 @dataclass
-class _Made:
-    """What Spark was given names for, for the sake of one query."""
+class _TemporaryNames:
+    """The temporary views and functions that Spark has for one query."""
 
     views: list[str] = field(default_factory=list)
     functions: dict[tuple[str, Macro], str] = field(default_factory=dict)
-    """The function of Spark's for each macro of a lake."""
-    passing: list[str] = field(default_factory=list)
-    """Those functions that read what these views are, and are gone with them."""
+    """Spark's function for each macro, by lake name and macro."""
+    query_functions: list[str] = field(default_factory=list)
+    """The functions that read these views, and are dropped with them."""
 
-    def shown(self, column: str) -> str:
-        """A column's name as the query's author knows it: `twice(id)`."""
-        for (_, macro), short in self.functions.items():
-            column = column.replace(short, macro.name)
+    def original_column_name(self, column: str) -> str:
+        """Restores the macro names in a column name that Spark derived, such as `twice(id)`."""
+        for (_, macro), function in self.functions.items():
+            column = column.replace(function, macro.name)
         return column
 
 
 @dataclass
-class Changing:
-    """The relation of a query whose rows a statement changes: of them the query sees the places too."""
+class ChangedRelation:
+    """The relation in a query whose rows a statement changes; its scan has row positions."""
 
-    start: int
-    """Where its name begins in the text."""
-    asked: Predicate | None = None
-    """What is known of the rows that matter, beside what the query says."""
-    deleted_too: Callable[[TableScan], bool] = lambda scan: False
-    """Whether the query may see rows that are deleted already."""
+    name_position: int
+    """Where its name begins in the query's text."""
+    extra_predicate: Predicate | None = None
+    """A predicate that holds for the rows to change, in addition to those in the query."""
+    may_include_deleted: Callable[[TableScan], bool] = lambda scan: False
+    """Whether the query may see rows that are already deleted."""
     scan: TableScan | None = None
-    """What is read of it; set when the query is planned."""
-    read: Predicate | None = None
-    """What the rows that matter have in common, if that is known; set likewise."""
+    """The relation's scan. The planner sets it."""
+    read_predicate: Predicate | None = None
+    """The predicate that was pushed down, if any: all rows to change fulfill it. The planner sets it."""
 
 
 class Planner:
@@ -79,9 +86,10 @@ class Planner:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: list[_Made] = []
+        self._connect_names: list[_TemporaryNames] = []
+        """Names of recent queries over Spark Connect, the oldest first."""
         self._functions: set[str] = set()
-        """Functions that Spark was given for good: the name of each tells its words."""
+        """Functions that stay for the whole session; each name is a hash of the function's definition."""
 
     @property
     def spark(self) -> SparkSession:
@@ -93,22 +101,23 @@ class Planner:
         context: QueryContext,
         keep_views: bool = False,
         *,
-        changing: Changing | None = None,
-        given: Mapping[int, str] | None = None,
+        changed_relation: ChangedRelation | None = None,
+        views_at: Mapping[int, str] | None = None,
     ) -> DataFrame:
-        """The query as a DataFrame; errors in it are Spark's own.
+        """Plans a query as a DataFrame; errors in the query are Spark's own.
 
-        `given` names a temporary view for the relations whose names begin at some places of the text.
+        With `keep_views` the temporary views outlive the query, as a CREATE TEMPORARY VIEW over them needs.
+        `views_at` maps positions in the text, where relation names begin, to temporary views that replace these names.
         """
-        return self._plan(sql, context, 0, keep_views, changing, given)
+        return self._plan(sql, context, 0, keep_views, changed_relation, views_at)
 
-    def check(self, name: str, words: tuple[str, str], context: QueryContext) -> None:
-        """Raises if Spark can not make a function of these words in the context's schema."""
-        made = _Made()
+    def check_function(self, name: str, definition: tuple[str, str], context: QueryContext) -> None:
+        """Raises if Spark cannot create a function with this signature and body in the context's schema."""
+        temporary = _TemporaryNames()
         try:
-            self._function(name, words, context, 0, made)
+            self._create_function(name, definition, context, 0, temporary)
         finally:
-            self._release(made)
+            self._drop(temporary)
 
     def _plan(
         self,
@@ -116,232 +125,252 @@ class Planner:
         context: QueryContext,
         depth: int,
         keep_views: bool,
-        changing: Changing | None = None,
-        given: Mapping[int, str] | None = None,
+        changed_relation: ChangedRelation | None = None,
+        views_at: Mapping[int, str] | None = None,
     ) -> DataFrame:
-        made = _Made()
+        temporary = _TemporaryNames()
         try:
-            rows = self.spark.sql(self._text(sql, context, depth, made, changing, given or {}))
-            if made.functions:
-                names = [made.shown(column) for column in rows.columns]
+            rows = self.spark.sql(self._rewrite_names(sql, context, depth, temporary, changed_relation, views_at or {}))
+            if temporary.functions:
+                names = [temporary.original_column_name(column) for column in rows.columns]
                 rows = rows if names == rows.columns else rows.toDF(*names)
             return rows
         finally:
-            # A DataFrame of classic Spark has its plan; one of Connect looks its names up each time.
+            # A classic DataFrame holds its resolved plan. A Spark Connect one resolves its names each time it runs.
             if not keep_views and not self._engine.is_connect():
-                self._release(made)
+                self._drop(temporary)
             elif not keep_views:
-                self._kept.append(made)
-                while len(self._kept) > 500:
-                    self._release(self._kept.pop(0))
+                self._connect_names.append(temporary)
+                while len(self._connect_names) > _MAX_CONNECT_QUERIES:
+                    self._drop(self._connect_names.pop(0))
 
-    def _release(self, made: _Made) -> None:
-        for function in made.passing:
+    def _drop(self, temporary: _TemporaryNames) -> None:
+        for function in temporary.query_functions:
             self.spark.sql(f"drop temporary function if exists {function}")
-        for view in made.views:
+        for view in temporary.views:
             self.spark.catalog.dropTempView(view)
 
-    def _text(
+    def _rewrite_names(
         self,
         sql: str,
         context: QueryContext,
         depth: int,
-        made: _Made,
-        changing: Changing | None = None,
-        given: Mapping[int, str] = MappingProxyType({}),
+        temporary: _TemporaryNames,
+        changed_relation: ChangedRelation | None = None,
+        views_at: Mapping[int, str] = MappingProxyType({}),
     ) -> str:
-        """The text with what is a lake's under names of Spark's."""
+        """The text with temporary names in the place of names that belong to a lake."""
         if depth > _MAX_DEPTH:
             raise LakeError("a view or a function uses itself, by way of others; drop or replace one of them")
         names = find_names(sql, VIRTUAL_COLUMNS)
-        ready: dict[Ref, str] = {ref: given[ref.start] for ref in names.relations if ref.start in given}
-        found = {ref: f for ref in names.relations if ref not in ready and (f := self._find(ref, context))}
-        asked = predicates_of(sql, lambda ref: _columns(found.get(ref)), names) if found else {}
-        full: dict[RelationRef, tuple[str, ...]] = {
-            ref: (f.lake.name, f.schema, f.relation.name) for ref, f in found.items()
+        given: dict[Ref, str] = {ref: views_at[ref.start] for ref in names.relations if ref.start in views_at}
+        resolved = {
+            ref: relation
+            for ref in names.relations
+            if ref not in given and (relation := self._resolve(ref, context)) is not None
         }
-        full |= {ref: _full_name(ref, context) for ref in names.relations if ref in ready}
-        columns = {ref: own for ref, f in found.items() if (own := _columns(f)) is not None}
-        virtual = tables_asked(names, columns, full)
-        exists = _EXISTS.search(sql) is not None
+        predicates = pushdown_predicates(sql, lambda ref: _columns(resolved.get(ref)), names) if resolved else {}
+        full_names: dict[RelationRef, tuple[str, ...]] = {
+            ref: (relation.lake.name, relation.schema, relation.relation.name) for ref, relation in resolved.items()
+        }
+        full_names |= {ref: _full_name(ref, context) for ref in names.relations if ref in given}
+        columns = {ref: own for ref, relation in resolved.items() if (own := _columns(relation)) is not None}
+        with_virtual_columns = relations_with_virtual_columns(names, columns, full_names)
+        has_exists = _EXISTS.search(sql) is not None
         views: dict[Ref, str] = {}
-        for ref, target in found.items():
-            context.saw(target)
-            changed = changing if changing and changing.start == ref.start else None
-            rows = self._rows(target, asked.get(ref), ref in virtual, exists, context, depth, changed)
-            views[ref] = self._register(rows, made)
+        for ref, relation in resolved.items():
+            context.record_read(relation)
+            changed = changed_relation if changed_relation and changed_relation.name_position == ref.start else None
+            rows = self._relation_dataframe(
+                relation, predicates.get(ref), ref in with_virtual_columns, has_exists, context, depth, changed
+            )
+            views[ref] = self._temporary_view(rows, temporary)
         for ref in names.relations:
-            told = None if ref in found or ref in ready else information_schema.find(ref.parts, context)
-            if told is not None:
-                full[ref], rows = told
-                views[ref] = self._register(self.local(rows), made)
+            found = None if ref in resolved or ref in given else information_schema.read_relation(ref.parts, context)
+            if found is not None:
+                full_names[ref], table = found
+                views[ref] = self._temporary_view(self.arrow_dataframe(table), temporary)
         for function in names.functions:
-            table = self._table_function(function, context, are_named(names))
-            if table is not None:
-                views[function] = self._register(undivided(table) if exists else table, made)
+            result = self._table_function(function, context, names_virtual_columns(names))
+            if result is not None:
+                views[function] = self._temporary_view(union_barrier(result) if has_exists else result, temporary)
         for call in names.calls:
-            kept = context.find_macro(call.parts)
-            if kept is not None:
-                views[call] = self._call(*kept, call, context, depth, made)
-        hidden = dict.fromkeys(virtual, VIRTUAL_COLUMNS)
-        return rewrite(sql, names, {**views, **ready}, full, hidden) if views or ready else sql
+            macro = context.find_macro(call.parts)
+            if macro is not None:
+                views[call] = self._macro_function(*macro, call, context, depth, temporary)
+        hidden = dict.fromkeys(with_virtual_columns, VIRTUAL_COLUMNS)
+        return rewrite(sql, names, {**views, **given}, full_names, hidden) if views or given else sql
 
-    def _register(self, rows: DataFrame, made: _Made) -> str:
-        made.views.append(self.register(rows))
-        return made.views[-1]
+    def _temporary_view(self, rows: DataFrame, temporary: _TemporaryNames) -> str:
+        temporary.views.append(self.register_view(rows))
+        return temporary.views[-1]
 
-    def register(self, rows: DataFrame) -> str:
-        """A temporary view of rows, which who asked for it drops."""
+    def register_view(self, rows: DataFrame) -> str:
+        """Creates a temporary view and returns its name; the caller drops it."""
         view = f"_lake_{next(_view_numbers)}"
         rows.createOrReplaceTempView(view)
         return view
 
-    def _find(self, ref: RelationRef, context: QueryContext) -> Found | None:
-        place = context.find(ref.parts)
-        if place is None:
+    def _resolve(self, ref: RelationRef, context: QueryContext) -> ResolvedRelation | None:
+        """The lake relation that a name refers to; None if the name is left to Spark."""
+        resolved = context.resolve_name(ref.parts)
+        if resolved is None:
             return None
-        lake, schema, name = place
-        transaction = context.transactions(lake.name)
+        lake, schema, name = resolved
+        transaction = context.transaction_on(lake.name)
         if ref.time_travel is not None:
-            if transaction.state.find(schema, name) is None and len(ref.parts) < 3 and lake.name == context.lake:
-                # Perhaps it was there once; otherwise the name is none of a lake's.
-                pass
-            at, state = self._past(lake, ref.time_travel)
-            relation = state.find(schema, name)
+            snapshot, state = self._time_travel(lake, ref.time_travel)
+            relation = state.find_relation(schema, name)
             if relation is None:
                 if len(ref.parts) == 3 or transaction.state.find_schema(schema) is not None:
-                    raise never_there(lake, schema, name, at)
+                    raise not_found_at_snapshot(lake, schema, name, snapshot)
                 return None
-            return Found(lake, schema, relation, state, at, None)
-        relation = transaction.state.find(schema, name)
+            return ResolvedRelation(lake, schema, relation, state, snapshot, None)
+        relation = transaction.state.find_relation(schema, name)
         if relation is None:
             return None
-        return Found(lake, schema, relation, transaction.state, transaction.base, transaction)
+        return ResolvedRelation(lake, schema, relation, transaction.state, transaction.base, transaction)
 
-    def _past(self, lake: Lake, travel: TimeTravel) -> tuple[SnapshotInfo, LakeState]:
+    def _time_travel(self, lake: Lake, travel: TimeTravel) -> tuple[SnapshotInfo, LakeState]:
+        """The snapshot that an AS OF clause names, with the lake's state there."""
         if travel.kind == "version":
             text = travel.expression.strip().strip("'\"")
             if not text.isdigit():
                 raise NotFoundError(f"a version is the number of a snapshot, not {travel.expression}")
-            return lake.past(version=int(text))
-        return lake.past(timestamp=self.moment(travel.expression))
+            return lake.snapshot_at(version=int(text))
+        return lake.snapshot_at(timestamp=self.evaluate_timestamp(travel.expression))
 
-    def moment(self, expression: str) -> datetime.datetime:
-        """The moment that an SQL expression names, in the session's time zone."""
+    def evaluate_timestamp(self, expression: str) -> datetime.datetime:
+        """The value of an SQL expression as a timestamp, in the session's time zone."""
         row = self.spark.sql(f"select unix_micros(cast({expression} as timestamp)) as moment").collect()[0]
         if row[0] is None:
             raise NotFoundError(f"{expression} is no moment, but NULL")
         epoch = parse_instant("1970-01-01 00:00:00+00")
         return epoch + datetime.timedelta(microseconds=row[0])
 
-    def _rows(
+    def _relation_dataframe(
         self,
-        found: Found,
+        relation: ResolvedRelation,
         predicate: Predicate | None,
-        virtual: bool,
-        exists: bool,
+        with_virtual_columns: bool,
+        has_exists: bool,
         context: QueryContext,
         depth: int,
-        changing: Changing | None = None,
+        changed_relation: ChangedRelation | None = None,
     ) -> DataFrame:
-        if isinstance(found.relation, View):
-            rows = self._view(found, found.relation, context, depth)
-            return undivided(rows) if exists else rows
-        says = predicate
-        if changing is not None:
-            asked = [p for p in (predicate, changing.asked) if p is not None]
-            changing.read = predicate = And(tuple(asked)) if asked else None
-        scan = found.lake.scan(
-            found.relation,
-            found.at,
-            found.state,
-            transaction=found.transaction,
-            predicate=predicate,
+        """The rows of a table or a view; `predicate` is what the query pushes down to it."""
+        if isinstance(relation.relation, View):
+            rows = self._view(relation, relation.relation, context, depth)
+            return union_barrier(rows) if has_exists else rows
+        scan_predicate = predicate
+        if changed_relation is not None:
+            parts = [p for p in (predicate, changed_relation.extra_predicate) if p is not None]
+            changed_relation.read_predicate = scan_predicate = And(tuple(parts)) if parts else None
+        scan = relation.lake.plan_scan(
+            relation.relation,
+            relation.snapshot,
+            relation.state,
+            transaction=relation.transaction,
+            predicate=scan_predicate,
             time_zone=self.time_zone,
         )
-        if changing is not None:
-            changing.scan = scan
-        return dataframe(
+        if changed_relation is not None:
+            changed_relation.scan = scan
+        return scan_dataframe(
             self.spark,
-            found.lake.storage,
+            relation.lake.file_reader,
             scan,
-            virtual,
-            places=changing is not None,
-            exists=exists,
-            says=says,
-            deleted_too=changing is not None and changing.deleted_too(scan),
+            with_virtual_columns=with_virtual_columns,
+            with_row_positions=changed_relation is not None,
+            has_exists=has_exists,
+            pushed_predicate=predicate,
+            include_deleted=changed_relation is not None and changed_relation.may_include_deleted(scan),
         )
 
     @property
     def time_zone(self) -> str:
         return self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
 
-    def _view(self, found: Found, view: View, context: QueryContext, depth: int) -> DataFrame:
-        """The rows of a view: its query, with names as they were meant where it was created."""
-        sql = spark_sql(view, f"{found.schema}.{view.name}")
-        transactions = context.transactions
-        if found.transaction is None:
+    def _view(self, relation: ResolvedRelation, view: View, context: QueryContext, depth: int) -> DataFrame:
+        """The rows of a view; names in its query resolve as they did where the view was created."""
+        sql = spark_sql(view, f"{relation.schema}.{view.name}")
+        transaction_on = context.transaction_on
+        if relation.transaction is None:  # time travel: the view reads its own lake at that snapshot too
             past = Transaction(
-                found.lake.catalog,
-                found.lake.snapshots,
-                found.at,
-                found.state,
-                transactions(found.lake.name).options,
+                relation.lake.catalog,
+                relation.lake.snapshots,
+                relation.snapshot,
+                relation.state,
+                transaction_on(relation.lake.name).options,
             )
-            transactions = lambda name: past if name == found.lake.name else context.transactions(name)  # noqa: E731
-        inside = replace(context, transactions=transactions).within(found.lake, found.schema)
-        rows = self._plan(sql, inside, depth + 1, False)
+            transaction_on = lambda name: past if name == relation.lake.name else context.transaction_on(name)  # noqa: E731
+        view_context = replace(context, transaction_on=transaction_on)
+        view_context = view_context.with_current_schema(relation.lake, relation.schema)
+        rows = self._plan(sql, view_context, depth + 1, False)
         if view.column_aliases:
             if len(view.column_aliases) > len(rows.columns):
-                raise UnsupportedError(f"view {found.schema}.{view.name} names more columns than its query has")
+                raise UnsupportedError(f"view {relation.schema}.{view.name} names more columns than its query has")
             rows = rows.toDF(*view.column_aliases, *rows.columns[len(view.column_aliases) :])
         return rows
 
-    def _call(
-        self, lake: Lake, schema: str, macro: Macro, call: CallRef, context: QueryContext, depth: int, made: _Made
+    def _macro_function(
+        self,
+        lake: Lake,
+        schema: str,
+        macro: Macro,
+        call: CallRef,
+        context: QueryContext,
+        depth: int,
+        temporary: _TemporaryNames,
     ) -> str:
-        """The name by which Spark calls a macro of a lake."""
+        """The name of Spark's function for a macro of a lake."""
         key = lake.name, macro
-        if key not in made.functions:
-            words = spark_words(dict(macro.tags), call.parts)
-            made.functions[key] = self._function(macro.name, words, context.within(lake, schema), depth + 1, made)
-        return made.functions[key]
+        if key not in temporary.functions:
+            definition = spark_definition(dict(macro.tags), call.parts)
+            inside = context.with_current_schema(lake, schema)
+            temporary.functions[key] = self._create_function(macro.name, definition, inside, depth + 1, temporary)
+        return temporary.functions[key]
 
-    def _function(self, name: str, words: tuple[str, str], context: QueryContext, depth: int, made: _Made) -> str:
-        """The name of a function that Spark is given for these words.
+    def _create_function(
+        self, name: str, definition: tuple[str, str], context: QueryContext, depth: int, temporary: _TemporaryNames
+    ) -> str:
+        """Creates a temporary function from its signature and body, and returns its name.
 
-        One that reads relations of a lake is made for one query: it reads them as that query does.
+        A function that reads lake relations is created for each query, since it reads what that query reads.
+        Any other is created once: threads create the same function under the same name.
         """
-        signature, body = (self._text(text, context, depth, made) for text in words)
-        short, statement = temporary_function(name, signature, body)
-        if short not in self._functions:
+        signature, body = (self._rewrite_names(text, context, depth, temporary) for text in definition)
+        function, statement = temporary_function(name, signature, body)
+        if function not in self._functions:
             self.spark.sql(statement)
-            if any(view in statement for view in (*made.views, *made.passing)):
-                made.passing.append(short)
+            if any(used in statement for used in (*temporary.views, *temporary.query_functions)):
+                temporary.query_functions.append(function)
             else:
-                self._functions.add(short)
-        return short
+                self._functions.add(function)
+        return function
 
-    def _table_function(self, ref: FunctionRef, context: QueryContext, virtual: bool) -> DataFrame | None:
-        rows = functions.evaluate(ref, context, self, virtual)
+    def _table_function(self, ref: FunctionRef, context: QueryContext, with_virtual_columns: bool) -> DataFrame | None:
+        """The rows of a `ducklake_...` table function; None if the function is Spark's."""
+        rows = table_functions.evaluate(ref, context, self, with_virtual_columns)
         if rows is not None:
-            return self.local(rows) if isinstance(rows, pa.Table) else rows
+            return self.arrow_dataframe(rows) if isinstance(rows, pa.Table) else rows
         name = ref.name.split(".")
         if len(name) > 1 and context.find_macro(name) is not None:
             raise UnsupportedError(f"{ref.name} gives no rows in Spark; create a view in Spark's words beside it")
         return None
 
-    def local(self, table: pa.Table) -> DataFrame:
+    def arrow_dataframe(self, table: pa.Table) -> DataFrame:
         """A small Arrow table as a DataFrame."""
-        return local_rows(self.spark, table)
+        return arrow_dataframe(self.spark, table)
 
 
 def _full_name(ref: RelationRef, context: QueryContext) -> tuple[str, ...]:
-    place = context.find(ref.parts)
-    return ref.parts if place is None else (place[0].name, *place[1:])
+    resolved = context.resolve_name(ref.parts)
+    return ref.parts if resolved is None else (resolved[0].name, *resolved[1:])
 
 
-def _columns(found: Found | None) -> Sequence[str] | None:
-    if found is None or isinstance(found.relation, View):
+def _columns(relation: ResolvedRelation | None) -> Sequence[str] | None:
+    """The column names of a table; None for a view, whose columns are only known once it is planned."""
+    if relation is None or isinstance(relation.relation, View):
         return None
-    return [c.name for c in found.relation.columns]
+    return [c.name for c in relation.relation.columns]

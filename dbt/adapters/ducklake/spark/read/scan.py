@@ -1,4 +1,8 @@
-"""From the files, deletes and inlined rows of a table to one DataFrame, read by Spark's own Parquet scan."""
+"""Table scans: the data files, deletes and inlined rows of one table as a DataFrame.
+
+Spark's own Parquet scan reads the files by field id, so renamed, added, dropped and widened columns are its business.
+Files form groups only where they must be read in different ways. The DataFrame is the union of the groups.
+"""
 
 from __future__ import annotations
 
@@ -6,46 +10,36 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
 from ...lake.errors import LakeError, UnsupportedError
-from ...lake.files import DataFile, NameMap, NameMapEntry
+from ...lake.files import DataFile, NameMap
 from ...lake.inlined import InlinedRows
-from ...lake.partitions import HIVE_NULL, hive_folder
+from ...lake.parquet_footer import physical_types
 from ...lake.predicates import Predicate
 from ...lake.snapshot import Table
-from ...lake.stats import physical_types
 from ...lake.types import Column
-from ..sql.safe_predicates import harmless_part
-from ..sql.types import (
-    EXISTS_DEFAULT,
-    MISSING,
-    TWO_FACED,
-    default_literal,
-    from_file,
-    has_scan_default,
-    needs_conversion,
-    needs_default,
-    query_type,
-    quoted,
-    stored_field,
-    stored_leaf,
-)
+from ..sql.decoding import decode, needs_decoding
+from ..sql.quoting import quoted
+from ..sql.safe_predicates import safe_part
+from ..sql.types import MISSING, WRITER_DEPENDENT_TYPES, needs_default, query_type, read_field
 from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID, VIRTUAL_COLUMNS
-from .deletion_masks import living
-from .local_rows import few, local_rows, no_rows
-from .parquet import WORKERS, Storage, base_name, decoded, file_name, read_parquet, undivided
+from .deletion_masks import without_deleted_rows
+from .local_rows import arrow_dataframe, empty_dataframe, small_dataframe
+from .name_mapped_files import mapped_field, with_partition_values
+from .parquet import FILE_POOL, FileReader, base_name, file_name, read_parquet, union_barrier
+from .predicate_columns import predicate_column
 
 FILE, POSITION, OWN_ROW_ID = "_lake_file", "_lake_position", "_lake_row_id"
-"""Where a row is: its file as in `file_keys`, NULL of an inlined row; the position in it, or the inlined row's id;
-and the row id that the file has for it, if it has one."""
+"""The columns of a row position. FILE is the file's key in `files_by_key`, NULL for an inlined row. POSITION is the
+position in the file, or the row id of an inlined row. OWN_ROW_ID is the row id stored with the row, if there is one."""
 
-# Field ids of the columns that the format itself puts into files.
+# Internal columns of data files, with their field ids from the specification.
 INTERNAL_ROW_ID = s.StructField("_ducklake_internal_row_id", s.LongType(), True, {"parquet.field.id": 2147483540})
 INTERNAL_SNAPSHOT_ID = s.StructField(
     "_ducklake_internal_snapshot_id", s.LongType(), True, {"parquet.field.id": 2147483539}
@@ -54,166 +48,192 @@ INTERNAL_SNAPSHOT_ID = s.StructField(
 
 @dataclass(frozen=True)
 class TableScan:
-    """What must be read to have a table's rows at one version."""
+    """What must be read for the rows of a table at one snapshot."""
 
     table: Table
-    at: int
+    snapshot_id: int
     files: Sequence[DataFile]
     name_maps: Mapping[int, NameMap]
     inlined: InlinedRows | None = None
 
 
-def dataframe(
+def scan_dataframe(
     spark: SparkSession,
-    storage: Storage,
+    file_reader: FileReader,
     scan: TableScan,
-    virtual: bool = False,
-    places: bool = False,
-    exists: bool = False,
-    says: Predicate | None = None,
-    deleted_too: bool = False,
+    with_virtual_columns: bool = False,
+    with_row_positions: bool = False,
+    has_exists: bool = False,
+    pushed_predicate: Predicate | None = None,
+    include_deleted: bool = False,
 ) -> DataFrame:
-    """The rows of a table; with the columns `rowid` and `snapshot_id`, and with each row's place, where asked for.
+    """The rows of a table as a DataFrame.
 
-    `exists` is whether the query says EXISTS: see `undivided`. Rows for which what the query `says` does not hold
-    may be missing. With `deleted_too` rows of files are there
-    that are deleted.
+    With virtual columns it has `rowid` and `snapshot_id`. With row positions it has FILE, POSITION and OWN_ROW_ID.
+    `has_exists` says that the query contains EXISTS: see `union_barrier`. Rows that do not fulfill the pushed predicate
+    may be missing. With `include_deleted` the deleted rows of files are present.
     """
-    if any(by.format != "parquet" for f in scan.files for by in f.delete_files):
+    if any(delete_file.format != "parquet" for f in scan.files for delete_file in f.delete_files):
         raise UnsupportedError(
             f"table {scan.table.name} has deletion vectors (puffin files), which Spark can not read; set the option"
             " write_deletion_vectors to false in DuckDB and rewrite the files with ducklake_rewrite_data_files"
         )
-    if deleted_too:
+    if include_deleted:
         scan = replace(scan, files=[replace(f, delete_files=(), inlined_deletes=()) for f in scan.files])
-    reader = _Reader(spark, storage, scan, virtual, places, says)
-    parts = reader.parts()
-    rows = reduce(DataFrame.union, parts)
-    return undivided(rows) if exists and len(parts) > 1 else rows
+    groups = _Scanner(spark, file_reader, scan, with_virtual_columns, with_row_positions, pushed_predicate).groups()
+    rows = reduce(DataFrame.union, groups)
+    return union_barrier(rows) if has_exists and len(groups) > 1 else rows
 
 
-def file_keys(files: Sequence[DataFile]) -> dict[str, DataFile]:
-    """The files of a scan by what a row's place calls them: the name, where no other file has the same."""
+def files_by_key(files: Sequence[DataFile]) -> dict[str, DataFile]:
+    """The files of a scan by their key in row positions: the file name if it is unique, else `#` and the file id."""
     names = Counter(base_name(f.path) for f in files)
     return {base_name(f.path) if names[base_name(f.path)] == 1 else f"#{f.id}": f for f in files}
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _Scanner:
     spark: SparkSession
-    storage: Storage
+    file_reader: FileReader
     scan: TableScan
-    virtual: bool
-    places: bool
-    says: Predicate | None
+    with_virtual_columns: bool
+    with_row_positions: bool
+    pushed_predicate: Predicate | None
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.scan.table.columns
 
-    def parts(self) -> list[DataFrame]:
-        """The rows, in as many parts as they must be read in."""
-        parts = [self._files(group, files) for group, files in self._groups().items()]
+    @property
+    def _locates_rows(self) -> bool:
+        """Whether a row's file and position in it are needed."""
+        return self.with_virtual_columns or self.with_row_positions
+
+    def groups(self) -> list[DataFrame]:
+        """One DataFrame for each scan group and one for the inlined rows; at least one."""
+        groups = [self._scan_group(group, files) for group, files in self._scan_groups().items()]
         if self.scan.inlined is not None and len(self.scan.inlined):
-            parts.append(self._inlined(self.scan.inlined))
-        return parts or [no_rows(self.spark, self._schema())]
+            groups.append(self._inlined_rows(self.scan.inlined))
+        return groups or [empty_dataframe(self.spark, self._schema())]
 
     def _schema(self) -> s.StructType:
         fields = [s.StructField(c.name, query_type(c), True) for c in self.columns]
-        if self.virtual:
+        if self.with_virtual_columns:
             fields += [s.StructField(name, s.LongType(), True) for name in VIRTUAL_COLUMNS]
-        if self.places:
+        if self.with_row_positions:
             fields.append(s.StructField(FILE, s.StringType(), True))
             fields += [s.StructField(name, s.LongType(), True) for name in (POSITION, OWN_ROW_ID)]
         return s.StructType(fields)
 
-    # -- files
+    # -- data files
 
-    def _groups(self) -> dict[_Group, list[DataFile]]:
-        """The files by how they must be read: mostly one group."""
-        faces = self._faces()
-        groups: dict[_Group, list[DataFile]] = defaultdict(list)
-        names: dict[str, int] = defaultdict(int)
+    def _scan_groups(self) -> dict[_ScanGroup, list[DataFile]]:
+        """The files by how they must be read; most tables have one group."""
+        encodings = self._physical_encodings()
+        groups: dict[_ScanGroup, list[DataFile]] = defaultdict(list)
+        # Row positions and deletion masks find a row's file by its name.
+        by_name = [f for f in self.scan.files if f.has_deletes or self.with_row_positions]
+        same_name = Counter(base_name(f.path) for f in by_name)
         for file in self.scan.files:
-            if file.has_deletes or self.places:
-                names[base_name(file.path)] += 1
-        for file in self.scan.files:
-            matters = file.has_deletes or self.places
-            alone = file.id if matters and names[base_name(file.path)] > 1 else None
-            partial = file.partial_max is not None and file.partial_max > self.scan.at
-            groups[_Group(file.mapping_id, faces.get(file.id, ()), partial, file.has_deletes, alone)].append(file)
+            needs_name = file.has_deletes or self.with_row_positions
+            group = _ScanGroup(
+                mapping_id=file.mapping_id,
+                encodings=encodings.get(file.id, ()),
+                has_later_rows=file.partial_max is not None and file.partial_max > self.scan.snapshot_id,
+                has_deletes=file.has_deletes,
+                only_file_id=file.id if needs_name and same_name[base_name(file.path)] > 1 else None,
+            )
+            groups[group].append(file)
         return groups
 
-    def _faces(self) -> dict[int, tuple[tuple[int, str], ...]]:
-        """How each file holds the columns of which that must be known; most tables have none."""
-        ids = {c.id for top in self.columns for c in top.walk() if c.type in TWO_FACED or needs_default(c)}
-        if not ids:
+    def _physical_encodings(self) -> dict[int, tuple[tuple[int, str], ...]]:
+        """The physical types of each file's columns that engines store differently, or whose default Spark cannot fill.
+
+        Most tables have no such columns, and no footer is read.
+        """
+        column_ids = {
+            c.id for top in self.columns for c in top.walk() if c.type in WRITER_DEPENDENT_TYPES or needs_default(c)
+        }
+        if not column_ids:
             return {}
 
-        def of(file: DataFile) -> tuple[tuple[int, str], ...]:
-            types = physical_types(self.storage.open_footer(file.path), self.columns)
-            return tuple((column_id, types.get(column_id, MISSING)) for column_id in sorted(ids))
+        def encodings_of(file: DataFile) -> tuple[tuple[int, str], ...]:
+            types = physical_types(self.file_reader.read_footer(file.path), self.columns)
+            return tuple((column_id, types.get(column_id, MISSING)) for column_id in sorted(column_ids))
 
-        return dict(zip((f.id for f in self.scan.files), WORKERS.map(of, self.scan.files), strict=True))
+        return dict(zip((f.id for f in self.scan.files), FILE_POOL.map(encodings_of, self.scan.files), strict=True))
 
-    def _files(self, group: _Group, files: list[DataFile]) -> DataFrame:
-        physical = dict(group.faces)
+    def _scan_group(self, group: _ScanGroup, files: list[DataFile]) -> DataFrame:
+        physical = dict(group.encodings)
         name_map = None if group.mapping_id is None else self.scan.name_maps.get(group.mapping_id)
         if group.mapping_id is not None and name_map is None:
             raise LakeError(
                 f"table {self.scan.table.name} has files with name mapping {group.mapping_id}, which is gone"
             )
         fields = [
-            stored_field(c, physical) if name_map is None else self._mapped_field(c, name_map, physical)
-            for c in self.columns
+            read_field(c, physical) if name_map is None else mapped_field(c, name_map, physical) for c in self.columns
         ]
-        internal = [INTERNAL_ROW_ID] if self.virtual or self.places else []
-        if group.partial or self.virtual:
+        internal = [INTERNAL_ROW_ID] if self._locates_rows else []
+        if group.has_later_rows or self.with_virtual_columns:
             internal.append(INTERNAL_SNAPSHOT_ID)
-        paths = [self.storage.spark_path(f.path) for f in files]
+        paths = [self.file_reader.spark_read_path(f.path) for f in files]
         rows = read_parquet(self.spark, s.StructType(_unique(fields) + internal), paths)
-        if group.partial:
-            rows = rows.where(F.col(INTERNAL_SNAPSHOT_ID.name) <= self.scan.at)
+        if group.has_later_rows:
+            rows = rows.where(F.col(INTERNAL_SNAPSHOT_ID.name) <= self.scan.snapshot_id)
         if group.has_deletes:
-            as_they_are = [] if name_map else [c for c in self.columns if not needs_conversion(c, physical)]
-            first = harmless_part(self.says, as_they_are)
-            rows = rows if first is None else rows.where(first)
-            rows = living(self.spark, self.storage, self.scan.at, files, rows, plain=not (self.virtual or self.places))
-        if name_map is not None and any(c.id in _partition_ids(name_map) for c in self.columns):
-            rows = self._with_partition_values(rows, name_map)
-        return self._as_query(rows, fields, physical, files, group)
+            # Before the masks only safe predicates may run, on columns that the files have as a query sees them.
+            unconverted = [] if name_map else [c for c in self.columns if not needs_decoding(c, physical)]
+            safe = safe_part(self.pushed_predicate, unconverted)
+            rows = rows if safe is None else rows.where(predicate_column(safe))
+            rows = without_deleted_rows(
+                self.spark,
+                self.file_reader,
+                self.scan.snapshot_id,
+                files,
+                rows,
+                needs_metadata=self._locates_rows,
+            )
+        if name_map is not None:
+            rows = with_partition_values(rows, self.columns, name_map)
+        return self._query_columns(rows, fields, physical, files, group)
 
-    def _as_query(
+    def _query_columns(
         self,
         rows: DataFrame,
         fields: Sequence[s.StructField],
         physical: Mapping[int, str],
         files: Sequence[DataFile],
-        group: _Group,
+        group: _ScanGroup,
     ) -> DataFrame:
         """The columns as a query sees them, converted only where they must be."""
-        mapped, more = group.mapping_id is not None, self.virtual or self.places
-        if not mapped and not more and not any(needs_conversion(c, physical) for c in self.columns):
-            plain = [f.name for f in fields] == rows.columns
-            return rows if plain else rows.select(*(F.col(quoted(c.name)) for c in self.columns))
+        name_mapped = group.mapping_id is not None
+        if not name_mapped and not self._locates_rows and not any(needs_decoding(c, physical) for c in self.columns):
+            same_columns = [f.name for f in fields] == rows.columns
+            return rows if same_columns else rows.select(*(F.col(quoted(c.name)) for c in self.columns))
         result = []
         for field, column in zip(_unique(fields), self.columns, strict=True):
-            value = F.expr(from_file(quoted(field.name), column, physical))
-            if mapped and column.children:
-                value = value.cast(query_type(column))  # by position: the file's names give way to the table's
+            value = F.expr(decode(quoted(field.name), column, physical))
+            if name_mapped and column.children:
+                value = value.cast(query_type(column))  # by position: from the file's field names to the table's
             result.append(value.alias(column.name))
-        if self.virtual:
-            rows, row_id, snapshot_id = self._with_origin(rows, files)
+        if self.with_virtual_columns:
+            rows, row_id, snapshot_id = self._virtual_columns(rows, files)
             result += [row_id.alias(ROW_ID), snapshot_id.alias(SNAPSHOT_ID)]
-        if self.places:
-            name = file_name(f.path for f in files) if group.alone is None else F.lit(f"#{group.alone}")
+        if self.with_row_positions:
+            key = file_name(f.path for f in files) if group.only_file_id is None else F.lit(f"#{group.only_file_id}")
             position = F.col("_metadata.row_index").alias(POSITION)
-            result += [name.alias(FILE), position, F.col(INTERNAL_ROW_ID.name).alias(OWN_ROW_ID)]
+            result += [key.alias(FILE), position, F.col(INTERNAL_ROW_ID.name).alias(OWN_ROW_ID)]
         return rows.select(*result)
 
-    def _with_origin(self, rows: DataFrame, files: Sequence[DataFile]) -> tuple[DataFrame, Any, Any]:
-        """Where each row comes from: what the file says of it, else the file's own beginning."""
-        origins = few(
+    def _virtual_columns(
+        self, rows: DataFrame, files: Sequence[DataFile]
+    ) -> tuple[DataFrame, SparkColumn, SparkColumn]:
+        """The rows joined with their files' metadata, and the columns for the row id and the snapshot id.
+
+        Both are the values stored with the row if it has them. Otherwise the row id is the file's first one plus
+        the row's position, and the snapshot is the file's.
+        """
+        origins = small_dataframe(
             self.spark,
             [(base_name(f.path), f.row_id_start, f.begin_snapshot) for f in files],
             _lake_file=pa.string(),
@@ -231,94 +251,41 @@ class _Reader:
         row_id = F.coalesce(F.col(INTERNAL_ROW_ID.name), F.col("_lake_row_id") + F.col("_lake_position"))
         return rows, row_id, F.coalesce(F.col(INTERNAL_SNAPSHOT_ID.name), F.col("_lake_snapshot"))
 
-    # -- files that are read by name
-
-    def _mapped_field(self, column: Column, entries: NameMap, physical: Mapping[int, str]) -> s.StructField:
-        entry = next((e for e in entries if e.column_id == column.id), None)
-        if entry is None or entry.is_partition:
-            metadata: dict[str, Any] = {}
-            if has_scan_default(column) and entry is None:
-                metadata[EXISTS_DEFAULT] = default_literal(column)
-            kind = query_type(column) if column.children else stored_leaf(column, physical)
-            return s.StructField(f"_lake_missing_{column.id}", kind, True, metadata)
-        return s.StructField(entry.source_name, self._mapped_type(column, entry, physical), True)
-
-    def _mapped_type(self, column: Column, entry: NameMapEntry, physical: Mapping[int, str]) -> s.DataType:
-        below = {e.column_id: e for e in entry.children}
-
-        def child(c: Column) -> s.DataType:
-            return self._mapped_type(c, below[c.id], physical) if c.id in below else query_type(c)
-
-        if column.type == "list":
-            return s.ArrayType(child(column.children[0]), True)
-        if column.type == "map":
-            return s.MapType(child(column.children[0]), child(column.children[1]), True)
-        if column.type == "struct":
-            return s.StructType(
-                [
-                    s.StructField(below[c.id].source_name, child(c), True)
-                    if c.id in below
-                    else s.StructField(f"_lake_missing_{c.id}", query_type(c), True)
-                    for c in column.children
-                ]
-            )
-        return stored_leaf(column, physical)
-
-    def _with_partition_values(self, rows: DataFrame, name_map: NameMap) -> DataFrame:
-        """Columns that a file has in its path only, as Hive lays them out."""
-        sources = {e.column_id: e.source_name for e in name_map if e.is_partition}
-        for column in self.columns:
-            if column.id in sources:
-                # Spark's encoding of the path is around that of the folder's own.
-                path = decoded(F.col("_metadata.file_path"))
-                folder = F.regexp_extract(path, f"/{_pattern(_escaped(sources[column.id]))}=([^/]*)/", 1)
-                value = F.when(folder != HIVE_NULL, decoded(folder))
-                rows = rows.withColumn(f"_lake_missing_{column.id}", value.cast(query_type(column)))
-        return rows
-
     # -- inlined rows
 
-    def _inlined(self, inlined: InlinedRows) -> DataFrame:
+    def _inlined_rows(self, inlined: InlinedRows) -> DataFrame:
         names = [f"c{i}" for i in range(len(self.columns))] + ["row_id", "begin_snapshot"]
         table = inlined.rows.rename_columns(names)
-        rows = local_rows(self.spark, table)
+        rows = arrow_dataframe(self.spark, table)
         result = [
             (F.parse_json(F.col(f"c{i}")) if c.type == "variant" else F.col(f"c{i}").cast(query_type(c))).alias(c.name)
             for i, c in enumerate(self.columns)
         ]
-        if self.virtual:
+        if self.with_virtual_columns:
             result += [F.col("row_id").alias(ROW_ID), F.col("begin_snapshot").alias(SNAPSHOT_ID)]
-        if self.places:
+        if self.with_row_positions:
             row_id = F.col("row_id")
             result += [F.lit(None).cast("string").alias(FILE), row_id.alias(POSITION), row_id.alias(OWN_ROW_ID)]
         return rows.select(*result)
 
 
 @dataclass(frozen=True)
-class _Group:
+class _ScanGroup:
+    """How files must be read. Files with equal values are read together."""
+
     mapping_id: int | None
-    faces: tuple[tuple[int, str], ...]
-    partial: bool
+    """The name mapping of the files; None if columns are found by field id."""
+    encodings: tuple[tuple[int, str], ...]
+    """The physical types of some columns, by column id: see `_physical_encodings`."""
+    has_later_rows: bool
+    """Whether the files may have rows of snapshots after the one that is read."""
     has_deletes: bool
-    alone: int | None
-    """The file, where another one has the same name and rows are known by it."""
-
-
-def _partition_ids(name_map: NameMap) -> set[int]:
-    return {e.column_id for e in name_map if e.is_partition}
-
-
-def _escaped(name: str) -> str:
-    """A column's name as a folder has it."""
-    return hive_folder(name, "").removesuffix("=")
-
-
-def _pattern(text: str) -> str:
-    return "".join("\\" + c if c in r"\.[]{}()*+-?^$|" else c for c in text)
+    only_file_id: int | None
+    """The id of the group's only file, set where another file has the same name and rows are located by it."""
 
 
 def _unique(fields: Sequence[s.StructField]) -> list[s.StructField]:
-    """The fields, with names that differ for Spark, which takes `a` and `A` for one."""
+    """The fields with unique names. Spark takes `a` and `A` for the same name, and a file may have both."""
     seen: set[str] = set()
     result = []
     for index, field in enumerate(fields):

@@ -1,11 +1,10 @@
-"""What differs between two versions of a table: its rows by a key, as they were and as they are."""
+"""The table diff: rows that were added, removed or changed between two versions of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 from pyspark.sql import Column as SparkColumn
@@ -13,105 +12,110 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ...lake.catalog import SnapshotInfo
+from ...lake.change_feed import read_deletes_since
 from ...lake.errors import LakeError, NotFoundError
-from ...lake.feed import read_lost
 from ...lake.inlined import InlinedRows
 from ...lake.snapshot import LakeState, Table
 from ...lake.types import find_path
-from ..sql.types import query_type, quoted
+from ..sql.quoting import quoted
+from ..sql.types import query_type
 from ..sql.virtual_columns import ROW_ID
-from .change_feed import bound_of, lost_rows, moment_of, table_name_of
-from .context import Found
+from .changed_rows import deleted_rows_with_id
+from .context import ResolvedRelation
+from .function_call import TableFunctionCall
 from .lakes import Lake
-from .scan import dataframe
-
-if TYPE_CHECKING:
-    from .table_functions import Call
+from .scan import scan_dataframe
 
 _ROW_ID, _SNAPSHOT = "_lake_row_id", "_lake_snapshot"
 
 
-def diff(call: Call) -> DataFrame:
-    """`ducklake_diff('main.orders', 3, 7, 'id')`: the rows that were added, removed or changed.
+def diff(call: TableFunctionCall) -> DataFrame:
+    """`ducklake_diff('main.orders', 3, 7, 'id')`: the rows that were added, removed or changed from snapshot 3 to 7.
 
-    Only what came and went between the versions is read. Without a key a row is known by its row id.
+    Rows are matched by the key, or by row id without one. Only rows that were inserted or deleted between the versions
+    are read. If another table of that name took the table's place, all rows of both are compared.
     """
-    name = table_name_of(call.arguments)
-    texts = [bound_of(call.arguments, which) for which in ("from", "to")]
+    name = call.arguments.table_name()
+    from_bound, to_bound = call.arguments.bound("from"), call.arguments.bound("to")
     key = call.arguments.value("key", positional=True)
-    lake, schema, table_name = call.place(name)
-    (start, then), (end, now) = (moment_of(call, lake, text, lake.catalog.at_timestamp) for text in texts)
+    lake, schema, table_name = call.resolve_name(name)
+    start, old_state = call.resolve_bound(lake, from_bound, lake.catalog.snapshot_at_timestamp)
+    end, new_state = call.resolve_bound(lake, to_bound, lake.catalog.snapshot_at_timestamp)
     if start.id > end.id:
-        raise LakeError(f"{call.arguments.name} goes from a version to a later one, and {start.id} is after {end.id}")
-    table = call.table(lake, schema, table_name, end, now)
-    old = then.tables.get(table.id) or call.table(lake, schema, table_name, start, then)
-    for found, at, state in ((old, start, then), (table, end, now)):
-        call.context.saw(Found(lake, schema, found, state, at, None))
-    if old.id == table.id:
+        function = call.arguments.function_name
+        raise LakeError(f"{function} goes from a version to a later one, and {start.id} is after {end.id}")
+    table = call.table(lake, schema, table_name, end, new_state)
+    old_table = old_state.tables.get(table.id) or call.table(lake, schema, table_name, start, old_state)
+    for relation, snapshot, state in ((old_table, start, old_state), (table, end, new_state)):
+        call.context.record_read(ResolvedRelation(lake, schema, relation, state, snapshot, None))
+    if old_table.id == table.id:
         with lake.catalog.read() as connection:
-            folder = now.folder(lake.catalog.data_path, table)
-            lost = read_lost(connection, lake.catalog, table, folder, start.id, end.id)
-        before = lost_rows(call.planner.spark, lake.storage, lost, _ROW_ID)
-        after = _rows(call, lake, table, end, now, since=start.id)
+            folder = new_state.table_folder(lake.catalog.data_path, table)
+            deletes = read_deletes_since(connection, lake.catalog, table, folder, start.id, end.id)
+        before = deleted_rows_with_id(call.planner.spark, lake.file_reader, deletes, _ROW_ID)
+        after = _rows_with_id(call, lake, table, end, new_state, since=start.id)
     else:
-        before = _by_name(_rows(call, lake, old, start, then), table)
-        after = _rows(call, lake, table, end, now)
-    return _compared(before, after, table, [key] if isinstance(key, str) else list(key or ()))
+        before = _with_columns_of(table, _rows_with_id(call, lake, old_table, start, old_state))
+        after = _rows_with_id(call, lake, table, end, new_state)
+    return _compare(before, after, table, [key] if isinstance(key, str) else list(key or ()))
 
 
-def _rows(call: Call, lake: Lake, table: Table, at: SnapshotInfo, state: LakeState, since: int = -1) -> DataFrame:
-    """The rows that a table has at a snapshot and that came after another one, with their row ids."""
-    scan = lake.scan(table, at, state)
+def _rows_with_id(
+    call: TableFunctionCall, lake: Lake, table: Table, snapshot: SnapshotInfo, state: LakeState, since: int = -1
+) -> DataFrame:
+    """The rows of a table at a snapshot that were inserted after snapshot `since`, with their row ids."""
+    scan = lake.plan_scan(table, snapshot, state)
     files = [f for f in scan.files if max(f.begin_snapshot or 0, f.partial_max or 0) > since]
     inlined = scan.inlined
     if inlined is not None:
         inlined = InlinedRows(inlined.rows.filter(pc.field("begin_snapshot") > since))
     scan = replace(scan, files=files, inlined=inlined)
-    rows = dataframe(call.planner.spark, lake.storage, scan, virtual=True)
+    rows = scan_dataframe(call.planner.spark, lake.file_reader, scan, with_virtual_columns=True)
     rows = rows.toDF(*(f"_lake_c{index}" for index in range(len(table.columns))), _ROW_ID, _SNAPSHOT)
     rows = rows.where(F.col(_SNAPSHOT) > since).drop(_SNAPSHOT)
     return rows.toDF(*(c.name for c in table.columns), _ROW_ID)
 
 
-def _by_name(rows: DataFrame, table: Table) -> DataFrame:
-    """The rows of another table of that name, in the columns of this one."""
-    there = {name.lower(): name for name in rows.columns}
+def _with_columns_of(table: Table, rows: DataFrame) -> DataFrame:
+    """The rows of another table with the columns of this one, matched by name; NULL where the other has none."""
+    names = {name.lower(): name for name in rows.columns}
     columns = [
-        F.col(quoted(there[c.name.lower()])).cast(query_type(c)).alias(c.name)
-        if c.name.lower() in there
+        F.col(quoted(names[c.name.lower()])).cast(query_type(c)).alias(c.name)
+        if c.name.lower() in names
         else F.lit(None).cast(query_type(c)).alias(c.name)
         for c in table.columns
     ]
     return rows.select(*columns, _ROW_ID)
 
 
-def _compared(before: DataFrame, after: DataFrame, table: Table, key: Sequence[str]) -> DataFrame:
+def _compare(before: DataFrame, after: DataFrame, table: Table, key: Sequence[str]) -> DataFrame:
+    """One row for each key whose row differs: the kind of difference, the key, and the row before and after."""
     names = [_key_column(table, name) for name in key] or [_ROW_ID]
-    whole = F.struct(*(F.col(quoted(c.name)) for c in table.columns))
+    row = F.struct(*(F.col(quoted(c.name)) for c in table.columns))
     sides = []
     for side, rows in (("before", before), ("after", after)):
         keys = [F.col(quoted(name)).alias(f"_lake_{side}_{i}") for i, name in enumerate(names)]
-        sides.append(rows.select(*keys, whole.alias(side)))
-    same = [F.col(f"_lake_before_{i}").eqNullSafe(F.col(f"_lake_after_{i}")) for i in range(len(names))]
-    joined = sides[0].join(sides[1], reduce(lambda one, other: one & other, same), "full")
+        sides.append(rows.select(*keys, row.alias(side)))
+    same_key = [F.col(f"_lake_before_{i}").eqNullSafe(F.col(f"_lake_after_{i}")) for i in range(len(names))]
+    joined = sides[0].join(sides[1], reduce(lambda one, other: one & other, same_key), "full")
     kind = F.when(F.col("before").isNull(), F.lit("added")).when(F.col("after").isNull(), F.lit("removed"))
-    shown = [
+    key_columns = [
         F.coalesce(F.col(f"_lake_before_{i}"), F.col(f"_lake_after_{i}")).alias(ROW_ID if name == _ROW_ID else name)
         for i, name in enumerate(names)
     ]
     differs = ~_comparable("before", table).eqNullSafe(_comparable("after", table))
-    return joined.where(differs).select(kind.otherwise(F.lit("changed")).alias("diff"), *shown, "before", "after")
+    return joined.where(differs).select(kind.otherwise(F.lit("changed")).alias("diff"), *key_columns, "before", "after")
 
 
 def _comparable(side: str, table: Table) -> SparkColumn:
-    """A row as something that can be compared, which maps and variants can not."""
-    kinds = {field.type for column in table.columns for field in column.walk()}
-    return F.to_json(F.col(side)) if kinds & {"map", "variant"} else F.col(side)
+    """One side's row as a comparable value. Spark cannot compare maps and variants, so such a row becomes JSON."""
+    types = {field.type for column in table.columns for field in column.walk()}
+    return F.to_json(F.col(side)) if types & {"map", "variant"} else F.col(side)
 
 
 def _key_column(table: Table, name: str) -> str:
-    found = find_path(table.columns, (name,))
-    if found is None:
-        there = ", ".join(c.name for c in table.columns)
-        raise NotFoundError(f"ducklake_diff: table {table.name} has no column {name} for a key; it has {there}")
-    return found[0].name
+    path = find_path(table.columns, (name,))
+    if path is None:
+        columns = ", ".join(c.name for c in table.columns)
+        raise NotFoundError(f"ducklake_diff: table {table.name} has no column {name} for a key; it has {columns}")
+    return path[0].name

@@ -1,4 +1,4 @@
-"""ALTER TABLE and ALTER VIEW: one statement, and the actions it asks for in their order."""
+"""ALTER TABLE and ALTER VIEW: a statement with one or more actions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...lake.types import Column
-from .ddl import SCHEMA_WORDS, RelationKind, refuse_storage
+from .ddl import SCHEMA_KEYWORDS, RelationKind, refuse_storage
 from .definitions import (
     ColumnDefinition,
     PartitionKey,
@@ -22,24 +22,24 @@ from .definitions import (
 )
 from .tokens import Cursor, Name
 
-_HIVE_PARTITIONS = (
+_PARTITION_HINT = (
     "a lake's partitions come and go with their rows. Change the keys with SET PARTITIONED BY, and the rows with DELETE"
 )
 
 
 @dataclass(frozen=True)
 class Position:
-    """A column's new place: behind the column `after`, or first of all where that is None."""
+    """The new position of a column."""
 
     after: str | None = None
+    """The column that it follows; None for the first position."""
 
 
 @dataclass(frozen=True)
 class AddColumn:
-    """A new column, or a field of the struct at `parent`."""
-
     definition: ColumnDefinition
     parent: Name = ()
+    """The path of the struct that gets the field; empty for a column."""
     position: Position | None = None
     if_not_exists: bool = False
 
@@ -58,10 +58,9 @@ class RenameColumn:
 
 @dataclass(frozen=True)
 class ChangeType:
-    """A column's new type; `type` is a column of that type, its id 0."""
-
     path: Name
     type: Column
+    """A column of the new type, with the id 0."""
 
 
 @dataclass(frozen=True)
@@ -104,16 +103,14 @@ class RenameRelation:
 
 @dataclass(frozen=True)
 class SetPartitionKeys:
-    """New keys for new files; none is RESET PARTITIONED BY."""
-
     keys: tuple[PartitionKey, ...]
+    """Empty for RESET PARTITIONED BY."""
 
 
 @dataclass(frozen=True)
 class SetSortKeys:
-    """A new order for new files; none is RESET SORTED BY."""
-
     keys: tuple[SortKey, ...]
+    """Empty for RESET SORTED BY."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +147,7 @@ AlterAction: TypeAlias = (
 
 @dataclass(frozen=True)
 class Alter:
-    """ALTER TABLE or ALTER VIEW; each action holds on what the ones before it left."""
+    """ALTER TABLE or ALTER VIEW; each action applies to the result of those before it."""
 
     kind: RelationKind
     name: Name
@@ -160,7 +157,7 @@ class Alter:
 
 def parse_alter(cursor: Cursor) -> Alter:
     cursor.begin("ALTER")
-    if cursor.at_any(*SCHEMA_WORDS):
+    if cursor.at_any(*SCHEMA_KEYWORDS):
         raise cursor.refused(
             f"ALTER {cursor.token.key}",
             "a DuckLake schema keeps its name and has no properties. Make a new schema, or use COMMENT ON",
@@ -191,16 +188,16 @@ def _table_actions(cursor: Cursor) -> tuple[AlterAction, ...]:
     refuse_storage(cursor)
     action = cursor.take_any("ADD", "DROP", "RENAME", "ALTER", "CHANGE", "SET", "RESET", "UNSET", "REPLACE")
     if action == "ADD":
-        return _add(cursor)
+        return _add_columns(cursor)
     if action == "DROP":
-        return _drop(cursor)
+        return _drop_columns(cursor)
     if action == "RENAME":
         return (_rename(cursor),)
     if action in ("ALTER", "CHANGE"):
-        return _change(cursor, hive=action == "CHANGE")
+        return _alter_columns(cursor, hive=action == "CHANGE")
     if action in ("SET", "RESET", "UNSET"):
         cursor.index -= 1
-        return (_layout(cursor),)
+        return (_set_layout_or_properties(cursor),)
     if action == "REPLACE" and cursor.at("COLUMNS"):
         raise cursor.refused(
             "REPLACE COLUMNS", "it would drop what is not listed. Write ADD COLUMN, DROP COLUMN, ALTER COLUMN"
@@ -208,53 +205,53 @@ def _table_actions(cursor: Cursor) -> tuple[AlterAction, ...]:
     raise cursor.unexpected("ADD, DROP, RENAME, ALTER, SET, RESET or UNSET")
 
 
-def _add(cursor: Cursor) -> tuple[AlterAction, ...]:
+def _add_columns(cursor: Cursor) -> tuple[AlterAction, ...]:
     _refuse_partition(cursor, "ADD")
-    _take_column_word(cursor)
+    _take_column_keyword(cursor)
     refuse_constraint(cursor)
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
 
-    def one() -> AddColumn:
+    def parse_column() -> AddColumn:
         path = cursor.name("a column name")
         definition = column_definition(cursor, path)
         return AddColumn(definition, path[:-1], _position(cursor), if_not_exists)
 
-    return cursor.parenthesised(one) if cursor.at("(") else cursor.listed(one)
+    return cursor.parenthesized(parse_column) if cursor.at("(") else cursor.comma_separated(parse_column)
 
 
-def _drop(cursor: Cursor) -> tuple[AlterAction, ...]:
+def _drop_columns(cursor: Cursor) -> tuple[AlterAction, ...]:
     _refuse_partition(cursor, "DROP")
-    _take_column_word(cursor)
+    _take_column_keyword(cursor)
     refuse_constraint(cursor)
     if_exists = cursor.take("IF", "EXISTS")
 
-    def one() -> DropColumn:
+    def parse_column() -> DropColumn:
         return DropColumn(cursor.name("a column"), if_exists)
 
-    return cursor.parenthesised(one) if cursor.at("(") else cursor.listed(one)
+    return cursor.parenthesized(parse_column) if cursor.at("(") else cursor.comma_separated(parse_column)
 
 
 def _rename(cursor: Cursor) -> AlterAction:
     if cursor.take("TO"):
         return RenameRelation(cursor.name("the table's new name"))
     if cursor.at("PARTITION", "("):
-        raise cursor.refused("RENAME PARTITION", _HIVE_PARTITIONS)
-    _take_column_word(cursor)
+        raise cursor.refused("RENAME PARTITION", _PARTITION_HINT)
+    _take_column_keyword(cursor)
     path = cursor.name("a column or TO")
     cursor.expect("TO")
-    return RenameColumn(path, cursor.part("the column's new name"))
+    return RenameColumn(path, cursor.identifier("the column's new name"))
 
 
-def _change(cursor: Cursor, hive: bool) -> tuple[AlterAction, ...]:
-    _take_column_word(cursor)
+def _alter_columns(cursor: Cursor, hive: bool) -> tuple[AlterAction, ...]:
+    _take_column_keyword(cursor)
     actions: list[AlterAction] = []
-    for changes in cursor.listed(lambda: _column_actions(cursor, hive)):
-        actions.extend(changes)
+    for column_actions in cursor.comma_separated(lambda: _column_actions(cursor, hive)):
+        actions.extend(column_actions)
     return tuple(actions)
 
 
 def _column_actions(cursor: Cursor, hive: bool) -> tuple[ColumnAction, ...]:
-    """What is asked for one column of ALTER COLUMN, or of Hive's CHANGE COLUMN."""
+    """Parses the actions on one column, of ALTER COLUMN or of Hive's CHANGE COLUMN."""
     path = cursor.name("a column")
     if cursor.take("TYPE") or cursor.take("SET", "DATA", "TYPE") or cursor.take("SET", "TYPE"):
         return (ChangeType(path, column_type(cursor, path)),)
@@ -266,7 +263,7 @@ def _column_actions(cursor: Cursor, hive: bool) -> tuple[ColumnAction, ...]:
         return (SetDefault(path, cursor.expression("a default value")),)
     if cursor.take("DROP", "DEFAULT"):
         return (DropDefault(path),)
-    if cursor.at("COMMENT") and (cursor.look(1).kind == "string" or cursor.look(1).key == "NULL"):
+    if cursor.at("COMMENT") and (cursor.peek(1).kind == "string" or cursor.peek(1).key == "NULL"):
         return (SetColumnComment(path, _column_comment(cursor)),)
     if position := _position(cursor):
         return (MoveColumn(path, position),)
@@ -276,8 +273,8 @@ def _column_actions(cursor: Cursor, hive: bool) -> tuple[ColumnAction, ...]:
 
 
 def _hive_change(cursor: Cursor, path: Name) -> tuple[ColumnAction, ...]:
-    """Hive's `CHANGE old new type COMMENT 'x' AFTER c`; the new name comes last, the path holds till then."""
-    new_name = cursor.part("the column's new name")
+    """Parses Hive's `CHANGE old new type COMMENT 'x' AFTER c`; the rename comes last, so `path` holds until then."""
+    new_name = cursor.identifier("the column's new name")
     actions: list[ColumnAction] = [ChangeType(path, column_type(cursor, path))]
     if cursor.at("COMMENT"):
         actions.append(SetColumnComment(path, _column_comment(cursor)))
@@ -296,23 +293,23 @@ def _column_comment(cursor: Cursor) -> str | None:
 def _position(cursor: Cursor) -> Position | None:
     if cursor.take("FIRST"):
         return Position()
-    return Position(cursor.part("a column")) if cursor.take("AFTER") else None
+    return Position(cursor.identifier("a column")) if cursor.take("AFTER") else None
 
 
-def _take_column_word(cursor: Cursor) -> None:
-    """Steps over COLUMN or COLUMNS, unless it is a column's name."""
-    if cursor.look(1).kind in ("word", "quoted") or cursor.look(1).key == "(":
+def _take_column_keyword(cursor: Cursor) -> None:
+    """Steps over the keyword COLUMN or COLUMNS, unless it is the name of a column."""
+    if cursor.peek(1).kind in ("word", "quoted") or cursor.peek(1).key == "(":
         cursor.take_any("COLUMN", "COLUMNS")
 
 
 def _refuse_partition(cursor: Cursor, action: str) -> None:
     ahead = 2 if cursor.at("IF", "EXISTS") else 3 if cursor.at("IF", "NOT", "EXISTS") else 0
-    if cursor.look(ahead).key == "PARTITION" and cursor.look(ahead + 1).key == "(":
-        raise cursor.refused(f"{action} PARTITION", _HIVE_PARTITIONS)
+    if cursor.peek(ahead).key == "PARTITION" and cursor.peek(ahead + 1).key == "(":
+        raise cursor.refused(f"{action} PARTITION", _PARTITION_HINT)
 
 
-def _layout(cursor: Cursor) -> AlterAction:
-    """SET and RESET: how new files are laid out, or the table's properties."""
+def _set_layout_or_properties(cursor: Cursor) -> AlterAction:
+    """Parses SET, RESET and UNSET: the layout of new files, or the properties of the table."""
     if cursor.take("RESET", "PARTITIONED", "BY"):
         return SetPartitionKeys(())
     if cursor.take("RESET", "SORTED", "BY"):
@@ -331,7 +328,7 @@ def _properties(cursor: Cursor) -> SetProperties | UnsetProperties:
     if cursor.take("UNSET"):
         cursor.expect("TBLPROPERTIES")
         if_exists = cursor.take("IF", "EXISTS")
-        return UnsetProperties(cursor.parenthesised(lambda: property_key(cursor)), if_exists)
+        return UnsetProperties(cursor.parenthesized(lambda: property_key(cursor)), if_exists)
     cursor.expect("SET")
     refuse_storage(cursor)
     if not cursor.take("TBLPROPERTIES"):

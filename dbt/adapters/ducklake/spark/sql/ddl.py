@@ -1,4 +1,4 @@
-"""Statements that make and drop schemas, tables and views, and comment on them."""
+"""CREATE, DROP and COMMENT ON statements for schemas, tables, views and functions."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ from .tokens import Cursor, Name
 RelationKind: TypeAlias = Literal["table", "view"]
 CommentKind: TypeAlias = Literal["schema", "table", "view", "column"]
 
-SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
-_PATHS = "the lake chooses where files go, below its data path. Leave it out"
-_LAYOUT = "say PARTITIONED BY (bucket(n, column)) or SORTED BY (column)"
+SCHEMA_KEYWORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
+_LOCATION_HINT = "the lake chooses where files go, below its data path. Leave it out"
+_CLUSTERING_HINT = "say PARTITIONED BY (bucket(n, column)) or SORTED BY (column)"
 
 
 @dataclass(frozen=True)
 class Passthrough:
-    """A statement about the Spark session, for Spark to run as it is."""
+    """A statement about the Spark session, which Spark runs as written."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class CreateTempView:
-    """A temporary view, Spark's to make; its query, at `query_start` of the text, may name the lake."""
+    """CREATE TEMPORARY VIEW, which Spark runs; its query may read tables of the lake."""
 
     text: str
     query_start: int
+    """Where the query begins in the text."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class DropSchema:
 
 @dataclass(frozen=True)
 class CreateTable:
-    """CREATE TABLE: from `columns`, a `query`, or both; `must_exist` is REPLACE TABLE without CREATE."""
+    """CREATE TABLE with columns, a query, or both."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...] = ()
@@ -66,6 +67,7 @@ class CreateTable:
     or_replace: bool = False
     if_not_exists: bool = False
     must_exist: bool = False
+    """REPLACE TABLE without CREATE."""
     partition_keys: tuple[PartitionKey, ...] = ()
     sort_keys: tuple[SortKey, ...] = ()
     comment: str | None = None
@@ -106,12 +108,13 @@ class FunctionParameter:
 
 @dataclass(frozen=True)
 class CreateFunction:
-    """CREATE FUNCTION with a body in SQL; `signature` is all between the name and RETURN, as it was written."""
+    """CREATE FUNCTION with a body in SQL."""
 
     name: Name
     parameters: tuple[FunctionParameter, ...]
     returns: Column | None
     signature: str
+    """The text between the name and RETURN."""
     body: str
     comment: str | None = None
     or_replace: bool = False
@@ -133,11 +136,11 @@ class Drop:
 
 @dataclass(frozen=True)
 class CommentOn:
-    """COMMENT ON; a column's name follows its table's. A comment of None takes the comment away."""
-
     kind: CommentKind
     name: Name
+    """For a column, the name of its table and then its own."""
     comment: str | None
+    """None removes the comment."""
 
 
 CreateStatement: TypeAlias = (
@@ -148,7 +151,7 @@ CreateStatement: TypeAlias = (
 def parse_create(cursor: Cursor) -> CreateStatement:
     cursor.begin("CREATE")
     or_replace = cursor.take("OR", "REPLACE")
-    if cursor.at_any(*SCHEMA_WORDS) and not or_replace:
+    if cursor.at_any(*SCHEMA_KEYWORDS) and not or_replace:
         return _create_schema(cursor)
     if cursor.at("TABLE"):
         return _create_table(cursor, or_replace, must_exist=False)
@@ -159,9 +162,9 @@ def parse_create(cursor: Cursor) -> CreateStatement:
     if temporary and cursor.at("VIEW"):
         return _create_temp_view(cursor)
     if cursor.at("FUNCTION"):
-        # What is for the session, and what is written in Java, is Spark's own.
+        # Temporary functions and functions written in Java belong to Spark.
         function = None if temporary else _create_function(cursor, or_replace)
-        return function or Passthrough(_whole_text(cursor))
+        return function or Passthrough(cursor.whole_text())
     if temporary or cursor.at("EXTERNAL"):
         raise cursor.refused(
             temporary or "EXTERNAL",
@@ -176,7 +179,7 @@ def parse_replace(cursor: Cursor) -> CreateStatement:
 
 
 def _create_function(cursor: Cursor, or_replace: bool) -> CreateFunction | None:
-    """A function whose body is SQL; None of any other, and of one for the session."""
+    """Parses a function whose body is SQL; returns None for any other, which Spark creates."""
     cursor.begin("FUNCTION")
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     name = cursor.subject("a function")
@@ -186,7 +189,7 @@ def _create_function(cursor: Cursor, or_replace: bool) -> CreateFunction | None:
         raise cursor.error("OR REPLACE and IF NOT EXISTS exclude each other. Keep one of them")
     first = cursor.index
     cursor.expect("(")
-    parameters = () if cursor.at(")") else cursor.listed(lambda: _function_parameter(cursor))
+    parameters = () if cursor.at(")") else cursor.comma_separated(lambda: _function_parameter(cursor))
     cursor.expect(")")
     returns = comment = None
     while not cursor.at("RETURN"):
@@ -198,7 +201,7 @@ def _create_function(cursor: Cursor, or_replace: bool) -> CreateFunction | None:
             returns = column_type(cursor, name)
         elif cursor.take("COMMENT"):
             comment = cursor.string("a comment")
-        else:  # a word about the function for Spark, such as DETERMINISTIC
+        else:  # a characteristic for Spark, such as DETERMINISTIC
             cursor.index += 1
     signature = cursor.text_since(first)
     cursor.expect("RETURN")
@@ -207,7 +210,7 @@ def _create_function(cursor: Cursor, or_replace: bool) -> CreateFunction | None:
 
 
 def _function_parameter(cursor: Cursor) -> FunctionParameter:
-    name = cursor.part("a parameter")
+    name = cursor.identifier("a parameter")
     column = column_type(cursor, (name,))
     default = cursor.expression("a default", "COMMENT") if cursor.take("DEFAULT") else None
     if cursor.take("COMMENT"):
@@ -218,7 +221,7 @@ def _function_parameter(cursor: Cursor) -> FunctionParameter:
 def parse_drop(cursor: Cursor) -> DropSchema | Drop | DropFunction | Passthrough:
     cursor.begin("DROP")
     if cursor.at_any("TEMPORARY", "TEMP"):
-        return Passthrough(_whole_text(cursor))
+        return Passthrough(cursor.whole_text())
     if cursor.at("FUNCTION"):
         cursor.begin("FUNCTION")
         if_exists = cursor.take("IF", "EXISTS")
@@ -226,17 +229,17 @@ def parse_drop(cursor: Cursor) -> DropSchema | Drop | DropFunction | Passthrough
         cursor.finish()
         return DropFunction(name, if_exists)
     kind = cursor.token.key
-    if kind not in ("TABLE", "VIEW", *SCHEMA_WORDS):
+    if kind not in ("TABLE", "VIEW", *SCHEMA_KEYWORDS):
         raise cursor.unexpected("SCHEMA, TABLE or VIEW")
     cursor.begin(kind)
     if_exists = cursor.take("IF", "EXISTS")
     name = cursor.subject("a name")
-    if kind in SCHEMA_WORDS:
+    if kind in SCHEMA_KEYWORDS:
         cascade = cursor.take_any("CASCADE", "RESTRICT") == "CASCADE"
         cursor.finish()
         return DropSchema(name, if_exists, cascade)
     if kind == "TABLE":
-        cursor.take("PURGE")  # files stay until the snapshots that need them expire, with or without it
+        cursor.take("PURGE")  # has no effect: files stay until the snapshots that need them expire
     cursor.finish()
     return Drop("table" if kind == "TABLE" else "view", name, if_exists)
 
@@ -244,7 +247,7 @@ def parse_drop(cursor: Cursor) -> DropSchema | Drop | DropFunction | Passthrough
 def parse_comment(cursor: Cursor) -> CommentOn:
     cursor.begin("COMMENT", "ON")
     kinds: dict[str, CommentKind] = {"TABLE": "table", "VIEW": "view", "COLUMN": "column"}
-    kinds.update((word, "schema") for word in SCHEMA_WORDS)
+    kinds.update((word, "schema") for word in SCHEMA_KEYWORDS)
     word = cursor.token.key
     if word not in kinds:
         raise cursor.unexpected("SCHEMA, TABLE, VIEW or COLUMN")
@@ -259,11 +262,11 @@ def parse_comment(cursor: Cursor) -> CommentOn:
 
 
 def refuse_storage(cursor: Cursor) -> None:
-    """Raises if a clause stands here that says how or where some other format keeps its files."""
+    """Raises if a clause about the location or the format of files stands here: a lake decides on both itself."""
     if cursor.at_any("LOCATION", "MANAGED"):
-        raise cursor.refused("LOCATION", _PATHS)
+        raise cursor.refused("LOCATION", _LOCATION_HINT)
     if cursor.at_any("CLUSTERED", "CLUSTER"):
-        raise cursor.refused(f"{cursor.token.key} BY", _LAYOUT)
+        raise cursor.refused(f"{cursor.token.key} BY", _CLUSTERING_HINT)
     if cursor.at("STORED") or cursor.at("ROW", "FORMAT") or cursor.at_any("SERDE", "SERDEPROPERTIES"):
         raise cursor.refused(cursor.token.key, "a lake keeps its rows in Parquet files. Leave it out")
     if cursor.at("DEFAULT", "COLLATION"):
@@ -296,17 +299,17 @@ def _create_table(cursor: Cursor, or_replace: bool, must_exist: bool) -> CreateT
         if or_replace:
             raise cursor.error("LIKE makes a new table. Drop the old one first")
         return _create_table_like(cursor, name, if_not_exists)
-    # A column may be called `values`, so fewer words start a query here than elsewhere.
-    has_columns = cursor.at("(") and cursor.look(1).key not in ("SELECT", "WITH", "(")
+    # A column may be called `values` or `table`, so fewer keywords begin a query here than elsewhere.
+    has_columns = cursor.at("(") and cursor.peek(1).key not in ("SELECT", "WITH", "(")
     columns = column_definitions(cursor) if has_columns else ()
     table = CreateTable(name, columns, or_replace=or_replace, if_not_exists=if_not_exists, must_exist=must_exist)
     seen: set[str] = set()
     while not (cursor.at_end() or cursor.at("AS") or cursor.at("(") or cursor.at_query()):
         clause = cursor.token.key
         if clause in seen:
-            raise cursor.error(f"{clause} at {cursor.place()} is there twice. Keep one of them")
+            raise cursor.error(f"{clause} at {cursor.position()} is there twice. Keep one of them")
         seen.add(clause)
-        table = _with_clause(cursor, table)
+        table = _table_clause(cursor, table)
     if cursor.take("AS") or not cursor.at_end():
         return replace(table, query=cursor.query())
     if not columns:
@@ -314,8 +317,8 @@ def _create_table(cursor: Cursor, or_replace: bool, must_exist: bool) -> CreateT
     return table
 
 
-def _with_clause(cursor: Cursor, table: CreateTable) -> CreateTable:
-    """The table with what the next clause says; they come in any order."""
+def _table_clause(cursor: Cursor, table: CreateTable) -> CreateTable:
+    """Parses the next clause of a CREATE TABLE, which come in any order, and returns the table with it."""
     refuse_storage(cursor)
     if cursor.take("USING"):
         _expect_ducklake(cursor)
@@ -340,16 +343,16 @@ def _expect_ducklake(cursor: Cursor) -> None:
 
 def _create_table_like(cursor: Cursor, name: Name, if_not_exists: bool) -> CreateTableLike:
     source = cursor.name("the table to copy the columns of")
-    given: Properties = ()
+    table_properties: Properties = ()
     while not cursor.at_end():
         refuse_storage(cursor)
         if cursor.take("USING"):
             _expect_ducklake(cursor)
         elif cursor.take("TBLPROPERTIES"):
-            given += properties(cursor)
+            table_properties += properties(cursor)
         else:
             raise cursor.unexpected("TBLPROPERTIES or the end of the statement")
-    return CreateTableLike(name, source, if_not_exists, given)
+    return CreateTableLike(name, source, if_not_exists, table_properties)
 
 
 def _create_view(cursor: Cursor, or_replace: bool) -> CreateView:
@@ -358,21 +361,21 @@ def _create_view(cursor: Cursor, or_replace: bool) -> CreateView:
     name = cursor.subject("a view")
     if or_replace and if_not_exists:
         raise cursor.error("OR REPLACE and IF NOT EXISTS exclude each other. Keep one of them")
-    columns = cursor.parenthesised(lambda: _view_column(cursor)) if cursor.at("(") else ()
+    columns = cursor.parenthesized(lambda: _view_column(cursor)) if cursor.at("(") else ()
     comment: str | None = None
-    given: Properties = ()
+    view_properties: Properties = ()
     while not cursor.take("AS"):
         if comment is None and cursor.take("COMMENT"):
             comment = cursor.string("a comment")
         elif cursor.take("TBLPROPERTIES"):
-            given += properties(cursor)
+            view_properties += properties(cursor)
         else:
             raise cursor.unexpected("COMMENT, TBLPROPERTIES or AS and a query")
-    return CreateView(name, cursor.query(), columns, or_replace, if_not_exists, comment, given)
+    return CreateView(name, cursor.query(), columns, or_replace, if_not_exists, comment, view_properties)
 
 
 def _view_column(cursor: Cursor) -> ViewColumn:
-    name = cursor.part("a column name")
+    name = cursor.identifier("a column name")
     return ViewColumn(name, cursor.string("a comment") if cursor.take("COMMENT") else None)
 
 
@@ -386,12 +389,7 @@ def _create_temp_view(cursor: Cursor) -> CreateTempView | Passthrough:
         else:
             cursor.index += 1
     if not cursor.take("AS"):
-        return Passthrough(_whole_text(cursor))
+        return Passthrough(cursor.whole_text())
     start = cursor.token.start - cursor.tokens[0].start
     cursor.query()
-    return CreateTempView(_whole_text(cursor), start)
-
-
-def _whole_text(cursor: Cursor) -> str:
-    cursor.index = 0
-    return cursor.rest("a statement")
+    return CreateTempView(cursor.whole_text(), start)

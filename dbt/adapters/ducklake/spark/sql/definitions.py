@@ -1,24 +1,21 @@
-"""What a statement says of a table: columns and their types, partition keys, sort keys, properties."""
+"""The parts of a table definition in a statement: columns and their types, partition keys, sort keys, properties."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from typing import Literal as OneOf
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
-from ...lake.types import FLOATS, INTEGER_BITS, PRIMITIVES, Column
-from .tokens import Cursor, Name, StatementError, decode_string, quote
+from ...lake.types import FLOATS, INTEGER_RANGES, PRIMITIVES, Column
+from .quoting import quoted
+from .tokens import Cursor, Name, StatementError, decode_string
 from .types import query_type
 
 Properties: TypeAlias = tuple[tuple[str, str], ...]
-Transform: TypeAlias = OneOf["identity", "year", "month", "day", "hour", "bucket"]
-Value: TypeAlias = "str | bool | int | float | Decimal | bytes | tuple[Value, ...] | None"
+Transform: TypeAlias = Literal["identity", "year", "month", "day", "hour", "bucket"]
 T = TypeVar("T")
 
-# Spark's words for types. Its TIMESTAMP is an instant, DuckLake's `timestamp` has no zone.
+# TIMESTAMP is an instant in Spark, but has no time zone in DuckLake.
 _SPARK_TYPES = {
     "boolean": "boolean",
     "tinyint": "int8",
@@ -41,14 +38,14 @@ _SPARK_TYPES = {
     "timestamp_ntz": "timestamp",
     "timestamp_us": "timestamp",
 }
-_TYPES = {**{name: name for name in PRIMITIVES}, **_SPARK_TYPES}
-_DECIMALS = ("decimal", "dec", "numeric")
+_PRIMITIVE_TYPES = {**{name: name for name in PRIMITIVES}, **_SPARK_TYPES}
+_DECIMAL_KEYWORDS = ("decimal", "dec", "numeric")
 _INTERVAL_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
-_ACCEPTED = (
+_ACCEPTED_TYPES = (
     "boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, varchar(n), char(n), "
     "binary, date, timestamp, timestamp_ntz, timestamp_ltz, variant, interval, array<type>, "
     "map<type, type>, struct<name: type, ...>; and DuckLake's "
-    + ", ".join([*INTEGER_BITS, *FLOATS])
+    + ", ".join([*INTEGER_RANGES, *FLOATS])
     + ", varchar, blob, json, uuid, time, time_ns, timetz, timestamptz, timestamp_s, timestamp_ms, "
     "timestamp_ns, geometry"
 )
@@ -64,21 +61,20 @@ _TRANSFORMS: dict[str, Transform] = {
     "hours": "hour",
     "bucket": "bucket",
 }
-_CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "REFERENCES")
-_AFTER_DEFAULT = ("NOT", "COMMENT", "DEFAULT", "FIRST", "AFTER", "GENERATED", *_CONSTRAINTS)
+_CONSTRAINT_KEYWORDS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "REFERENCES")
+_KEYWORDS_AFTER_DEFAULT = ("NOT", "COMMENT", "DEFAULT", "FIRST", "AFTER", "GENERATED", *_CONSTRAINT_KEYWORDS)
 
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """A column as a statement defines it; `default` is the expression's text."""
-
     column: Column
     default: str | None = None
+    """The SQL text of the default."""
 
 
 @dataclass(frozen=True)
 class PartitionKey:
-    """One key of a table's partitioning: a top-level column and what is computed of it."""
+    """A partition key: a transform of a top-level column."""
 
     transform: Transform
     column: str
@@ -87,31 +83,29 @@ class PartitionKey:
 
 @dataclass(frozen=True)
 class SortKey:
-    """One key of a table's sort order; `nulls_first` is None where nothing was said."""
-
     expression: str
     descending: bool = False
     nulls_first: bool | None = None
-
-
-@dataclass(frozen=True)
-class Literal:
-    """The value of an expression that is a literal; a list of literals is a tuple."""
-
-    value: Value
+    """None if the statement has neither NULLS FIRST nor NULLS LAST."""
 
 
 # Types
 
 
 def parse_type(text: str, column: str = "") -> Column:
-    """The type that a text in Spark's or DuckLake's words says, as a column of that name with id 0."""
+    """Parses a type, in the syntax of Spark or DuckLake, to a column of that name and type with the id 0."""
     path = (column,) if column else ()
-    return _whole(Cursor(text, "column type"), lambda cursor: column_type(cursor, path))
+    return _parse_all(Cursor(text, "column type"), lambda cursor: column_type(cursor, path))
 
 
 def with_new_fields(old: str, new: str) -> str:
-    """The first of two types, in Spark's words, with the fields that only the second one's structs have."""
+    """Returns the old type, in Spark's syntax, with the struct fields that only the new one has.
+
+    >>> with_new_fields("struct<id: int>", "array<int>")
+    'struct<id:int>'
+    >>> with_new_fields("array<struct<id: int>>", "array<struct<name: string, id: bigint>>")
+    'array<struct<id:int,name:string>>'
+    """
     return query_type(_merged(parse_type(old), parse_type(new))).simpleString()
 
 
@@ -120,19 +114,19 @@ def _merged(old: Column, new: Column) -> Column:
         return old
     if old.type != "struct":
         pairs = zip(old.children, new.children, strict=True)
-        return replace(old, children=tuple(_merged(one, other) for one, other in pairs))
-    there = {child.name.lower(): child for child in new.children}
-    kept = [_merged(c, there.pop(c.name.lower(), c)) for c in old.children]
-    return replace(old, children=(*kept, *there.values()))
+        return replace(old, children=tuple(_merged(old_child, new_child) for old_child, new_child in pairs))
+    new_fields = {child.name.lower(): child for child in new.children}
+    old_fields = [_merged(c, new_fields.pop(c.name.lower(), c)) for c in old.children]
+    return replace(old, children=(*old_fields, *new_fields.values()))
 
 
 def column_type(cursor: Cursor, path: Name) -> Column:
-    """The type that stands here, as a column with the last name of `path`; errors name the whole path."""
+    """Parses a type to a column with the last name of `path`; errors show the whole path."""
     first = cursor.index
     name = path[-1] if path else ""
     word = cursor.token.key.lower() if cursor.token.kind == "word" else ""
     if not word:
-        raise cursor.unexpected(f"the type of column {_shown(path)}")
+        raise cursor.unexpected(f"the type of column {_path_text(path)}")
     cursor.index += 1
     if word == "array":
         cursor.expect("<")
@@ -148,61 +142,61 @@ def column_type(cursor: Cursor, path: Name) -> Column:
         return Column(0, name, "map", children=(key, value))
     if word == "struct":
         cursor.expect("<")
-        fields = cursor.listed(lambda: _field(cursor, path))
+        fields = cursor.comma_separated(lambda: _struct_field(cursor, path))
         _refuse_duplicates(cursor, "field", [field.name for field in fields])
         cursor.expect(">")
         return Column(0, name, "struct", children=fields)
-    if word in _DECIMALS:
+    if word in _DECIMAL_KEYWORDS:
         return Column(0, name, _decimal(cursor, path, first))
-    if word not in _TYPES:
-        if cursor.at("("):  # so that the message shows the type with its arguments
+    if word not in _PRIMITIVE_TYPES:
+        if cursor.at("("):  # the message shows the type with its arguments
             cursor.skip_parentheses()
         written = cursor.text_since(first)
         cursor.index = first
         raise cursor.error(
-            f"column {_shown(path)} has the type {written} at {cursor.place()}, which is not known. "
-            f"Accepted are {_ACCEPTED}"
+            f"column {_path_text(path)} has the type {written} at {cursor.position()}, which is not known. "
+            f"Accepted are {_ACCEPTED_TYPES}"
         )
     if word in ("char", "character", "varchar", "time") and cursor.take("("):
-        _whole_number(cursor, "a length")  # DuckLake has no lengths: the value is kept, the limit is not
+        _integer(cursor, "a length")  # DuckLake has no length limits: values are not checked
         cursor.expect(")")
     elif word == "interval" and cursor.take_any(*_INTERVAL_UNITS) and cursor.take("TO"):
         if not cursor.take_any(*_INTERVAL_UNITS):
             raise cursor.unexpected("a unit such as MONTH or SECOND")
-    elif word == "string" and cursor.at("COLLATE") and cursor.look(1).key != "UTF8_BINARY":
+    elif word == "string" and cursor.at("COLLATE") and cursor.peek(1).key != "UTF8_BINARY":
         raise cursor.refused(
-            f"COLLATE of column {_shown(path)}", "DuckLake compares text by its bytes. Leave COLLATE out"
+            f"COLLATE of column {_path_text(path)}", "DuckLake compares text by its bytes. Leave COLLATE out"
         )
     elif word == "string":
         cursor.take("COLLATE", "UTF8_BINARY")
-    return Column(0, name, _TYPES[word])
+    return Column(0, name, _PRIMITIVE_TYPES[word])
 
 
-def _field(cursor: Cursor, parent: Name) -> Column:
-    name = cursor.part("a field's name")
+def _struct_field(cursor: Cursor, parent: Name) -> Column:
+    name = cursor.identifier("a field's name")
     cursor.take(":")
-    shape = column_type(cursor, (*parent, name))
+    parsed_type = column_type(cursor, (*parent, name))
     nulls_allowed = not cursor.take("NOT", "NULL")
     comment = cursor.string("a comment") if cursor.take("COMMENT") else None
-    return Column(0, name, shape.type, nulls_allowed, shape.children, tags=_tags(comment))
+    return Column(0, name, parsed_type.type, nulls_allowed, parsed_type.children, tags=_tags(comment))
 
 
 def _decimal(cursor: Cursor, path: Name, first: int) -> str:
     precision, scale = 10, 0
     if cursor.take("("):
-        precision = _whole_number(cursor, "a precision")
+        precision = _integer(cursor, "a precision")
         if cursor.take(","):
-            scale = _whole_number(cursor, "a scale")
+            scale = _integer(cursor, "a scale")
         cursor.expect(")")
     if not (1 <= precision <= 38 and scale <= precision):
         raise cursor.error(
-            f"column {_shown(path)} has the type {cursor.text_since(first)}; a decimal has a precision "
+            f"column {_path_text(path)} has the type {cursor.text_since(first)}; a decimal has a precision "
             "from 1 to 38 and a scale from 0 to its precision"
         )
     return f"decimal({precision},{scale})"
 
 
-def _whole_number(cursor: Cursor, what: str) -> int:
+def _integer(cursor: Cursor, what: str) -> int:
     text = cursor.sql[cursor.token.start : cursor.token.end]
     if cursor.token.kind != "number" or not text.isdecimal():
         raise cursor.unexpected(f"{what}, a whole number")
@@ -210,7 +204,7 @@ def _whole_number(cursor: Cursor, what: str) -> int:
     return int(text)
 
 
-def _shown(path: Name) -> str:
+def _path_text(path: Name) -> str:
     return ".".join(path) if path else "(without a name)"
 
 
@@ -222,52 +216,52 @@ def _tags(comment: str | None) -> Properties:
 
 
 def column_definitions(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
-    """The columns of a CREATE TABLE, with their parentheses."""
+    """Parses the columns of a CREATE TABLE, with their parentheses."""
 
-    def one() -> ColumnDefinition:
+    def parse_column() -> ColumnDefinition:
         _refuse_table_constraint(cursor)
-        return column_definition(cursor, (cursor.part("a column name"),))
+        return column_definition(cursor, (cursor.identifier("a column name"),))
 
-    definitions = cursor.parenthesised(one)
+    definitions = cursor.parenthesized(parse_column)
     _refuse_duplicates(cursor, "column", [definition.column.name for definition in definitions])
     return definitions
 
 
 def column_definition(cursor: Cursor, path: Name) -> ColumnDefinition:
-    """What follows a column's name: its type, NOT NULL, DEFAULT, COMMENT, in any order."""
-    shape = column_type(cursor, path)
+    """Parses what follows a column's name: its type, then NOT NULL, DEFAULT and COMMENT in any order."""
+    parsed_type = column_type(cursor, path)
     nulls_allowed, default, comment = True, None, None
     while True:
         if cursor.take("NOT", "NULL"):
             nulls_allowed = False
         elif default is None and cursor.take("DEFAULT"):
-            default = cursor.expression("a default value", *_AFTER_DEFAULT)
+            default = cursor.expression("a default value", *_KEYWORDS_AFTER_DEFAULT)
         elif comment is None and cursor.take("COMMENT"):
             comment = cursor.string("a comment")
         elif cursor.at("GENERATED"):
             raise cursor.refused(
-                f"GENERATED of column {_shown(path)}",
+                f"GENERATED of column {_path_text(path)}",
                 "DuckLake has no generated columns. Compute the value where rows are written",
             )
-        elif cursor.at_any(*_CONSTRAINTS):
+        elif cursor.at_any(*_CONSTRAINT_KEYWORDS):
             raise _no_constraint(cursor)
         else:
             break
     return ColumnDefinition(
-        Column(0, path[-1], shape.type, nulls_allowed, shape.children, tags=_tags(comment)), default
+        Column(0, path[-1], parsed_type.type, nulls_allowed, parsed_type.children, tags=_tags(comment)), default
     )
 
 
 def _refuse_table_constraint(cursor: Cursor) -> None:
-    named = cursor.at("CONSTRAINT") and cursor.look(2).key in _CONSTRAINTS
-    keyed = cursor.at_any("PRIMARY", "FOREIGN") and cursor.look(1).key == "KEY"
-    if named or keyed or (cursor.at_any("UNIQUE", "CHECK") and cursor.look(1).key == "("):
+    named = cursor.at("CONSTRAINT") and cursor.peek(2).key in _CONSTRAINT_KEYWORDS
+    keyed = cursor.at_any("PRIMARY", "FOREIGN") and cursor.peek(1).key == "KEY"
+    if named or keyed or (cursor.at_any("UNIQUE", "CHECK") and cursor.peek(1).key == "("):
         raise _no_constraint(cursor)
 
 
 def _no_constraint(cursor: Cursor) -> StatementError:
-    ahead = 2 if cursor.at("CONSTRAINT") else 0  # behind the constraint's name
-    kind = cursor.look(ahead).key + (" KEY" if cursor.look(ahead + 1).key == "KEY" else "")
+    ahead = 2 if cursor.at("CONSTRAINT") else 0  # skips the constraint's name
+    kind = cursor.peek(ahead).key + (" KEY" if cursor.peek(ahead + 1).key == "KEY" else "")
     return cursor.refused(
         kind or "CONSTRAINT",
         "DuckLake knows no constraint but NOT NULL. Leave it out, and check the rows with a test",
@@ -275,9 +269,9 @@ def _no_constraint(cursor: Cursor) -> StatementError:
 
 
 def refuse_constraint(cursor: Cursor) -> None:
-    """Raises if a constraint, rather than a column, is named here."""
+    """Raises if a constraint stands here instead of a column."""
     _refuse_table_constraint(cursor)
-    if cursor.at("CONSTRAINT") and cursor.look(1).kind in ("word", "quoted"):
+    if cursor.at("CONSTRAINT") and cursor.peek(1).kind in ("word", "quoted"):
         raise _no_constraint(cursor)
 
 
@@ -285,7 +279,7 @@ def _refuse_duplicates(cursor: Cursor, what: str, names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:
-            raise cursor.error(f"{what} {quote(name)} is there twice; names differ by more than their case")
+            raise cursor.error(f"{what} {quoted(name)} is there twice; names differ by more than their case")
         seen.add(name.lower())
 
 
@@ -293,25 +287,25 @@ def _refuse_duplicates(cursor: Cursor, what: str, names: list[str]) -> None:
 
 
 def parse_partition_keys(text: str) -> tuple[PartitionKey, ...]:
-    """The keys of a list such as `region, month(ordered_at)`, in parentheses or not."""
-    return _whole(Cursor(text, "partition keys"), lambda cursor: _bare_list(cursor, partition_key))
+    """Parses a list such as `region, month(ordered_at)`, with or without parentheses."""
+    return _parse_all(Cursor(text, "partition keys"), lambda cursor: _list(cursor, partition_key))
 
 
 def parse_sort_keys(text: str) -> tuple[SortKey, ...]:
-    """The keys of a list such as `ordered_at desc nulls last, id`, in parentheses or not."""
-    return _whole(Cursor(text, "sort keys"), lambda cursor: _bare_list(cursor, sort_key))
+    """Parses a list such as `ordered_at desc nulls last, id`, with or without parentheses."""
+    return _parse_all(Cursor(text, "sort keys"), lambda cursor: _list(cursor, sort_key))
 
 
 def partition_keys(cursor: Cursor) -> tuple[PartitionKey, ...]:
-    return cursor.parenthesised(lambda: partition_key(cursor))
+    return cursor.parenthesized(lambda: partition_key(cursor))
 
 
 def sort_keys(cursor: Cursor) -> tuple[SortKey, ...]:
-    return cursor.parenthesised(lambda: sort_key(cursor))
+    return cursor.parenthesized(lambda: sort_key(cursor))
 
 
 def partition_key(cursor: Cursor) -> PartitionKey:
-    if cursor.look(1).key != "(":
+    if cursor.peek(1).key != "(":
         return PartitionKey("identity", _partition_column(cursor))
     written = cursor.token.key.lower()
     if written not in _TRANSFORMS:
@@ -321,7 +315,7 @@ def partition_key(cursor: Cursor) -> PartitionKey:
     if transform == "bucket":
         if cursor.at_name():
             raise cursor.unexpected("the number of buckets first, as in bucket(8, column)")
-        buckets = _whole_number(cursor, "the number of buckets")
+        buckets = _integer(cursor, "the number of buckets")
         if buckets == 0:
             cursor.index -= 1
             raise cursor.unexpected("a number of buckets above zero")
@@ -348,106 +342,50 @@ def sort_key(cursor: Cursor) -> SortKey:
     descending = cursor.take_any("ASC", "DESC") == "DESC"
     nulls_first = None
     if cursor.take("NULLS"):
-        place = cursor.take_any("FIRST", "LAST")
-        if not place:
+        keyword = cursor.take_any("FIRST", "LAST")
+        if not keyword:
             raise cursor.unexpected("FIRST or LAST")
-        nulls_first = place == "FIRST"
+        nulls_first = keyword == "FIRST"
     return SortKey(expression, descending, nulls_first)
 
 
-def _bare_list(cursor: Cursor, one: Callable[[Cursor], T]) -> tuple[T, ...]:
+def _list(cursor: Cursor, parse_item: Callable[[Cursor], T]) -> tuple[T, ...]:
+    """Parses a list that may be in parentheses; its first item may begin with some of its own."""
     if cursor.at("("):
         cursor.skip_parentheses()
-        around_all, cursor.index = cursor.at_end(), 0
-        if around_all:
-            return cursor.parenthesised(lambda: one(cursor))
-    return cursor.listed(lambda: one(cursor))
+        enclose_all, cursor.index = cursor.at_end(), 0
+        if enclose_all:
+            return cursor.parenthesized(lambda: parse_item(cursor))
+    return cursor.comma_separated(lambda: parse_item(cursor))
 
 
-def _whole(cursor: Cursor, parse: Callable[[Cursor], T]) -> T:
-    parsed = parse(cursor)
+def _parse_all(cursor: Cursor, parse: Callable[[Cursor], T]) -> T:
+    result = parse(cursor)
     cursor.finish()
-    return parsed
+    return result
 
 
-# Properties and literals
+# Properties
 
 
 def properties(cursor: Cursor) -> Properties:
-    """The pairs of TBLPROPERTIES or OPTIONS, with their parentheses."""
+    """Parses the pairs of TBLPROPERTIES or OPTIONS, with their parentheses."""
 
-    def one() -> tuple[str, str]:
+    def parse_pair() -> tuple[str, str]:
         key = property_key(cursor)
         cursor.take("=")
         if cursor.at_string():
             return key, cursor.string("a value")
         return key, cursor.expression("a value")
 
-    return cursor.parenthesised(one)
+    return cursor.parenthesized(parse_pair)
 
 
 def property_key(cursor: Cursor) -> str:
-    """A property's name, in quotes or with dots; one literal only, since `=` may be left out after it."""
+    """Parses a property's name, in quotes or dotted."""
     if cursor.at_string():
+        # Only one literal: without the optional `=` the next one is the value.
         token = cursor.token
         cursor.index += 1
         return decode_string(cursor.sql[token.start : token.end])
     return ".".join(cursor.name("a property's name"))
-
-
-def parse_literal(text: str) -> Literal | None:
-    """The value of an expression that is a literal; None if it must be computed."""
-    cursor = Cursor(text, "literal")
-    try:
-        value = _literal(cursor)
-    except StatementError:
-        return None
-    return Literal(value) if cursor.at_end() else None
-
-
-def _literal(cursor: Cursor) -> Value:
-    if cursor.at_string():
-        return cursor.string("a literal")
-    if cursor.take("["):
-        return _literal_list(cursor, "]")
-    if cursor.take("ARRAY", "("):
-        return _literal_list(cursor, ")")
-    if cursor.at("X") and cursor.look(1).kind == "string":
-        cursor.index += 1
-        return _bytes(cursor)
-    if word := cursor.take_any("TRUE", "FALSE", "NULL"):
-        return {"TRUE": True, "FALSE": False, "NULL": None}[word]
-    sign = "-" if cursor.take("-") else ""
-    cursor.take("+")
-    if cursor.token.kind != "number":
-        raise cursor.unexpected("a literal")
-    text = cursor.sql[cursor.token.start : cursor.token.end]
-    cursor.index += 1
-    return _number(sign + text.lower())
-
-
-def _literal_list(cursor: Cursor, closing: str) -> tuple[Value, ...]:
-    if cursor.take(closing):
-        return ()
-    values = cursor.listed(lambda: _literal(cursor))
-    cursor.expect(closing)
-    return values
-
-
-def _number(text: str) -> Value:
-    """A number as Spark types it: digits with a point are exact, an exponent or F or D is not."""
-    if re.fullmatch(r"-?\d+[lsy]?", text):
-        return int(text.rstrip("lsy"))
-    if text.endswith("bd"):
-        return Decimal(text[:-2])
-    if "e" in text or text[-1] in "fd":
-        return float(text.rstrip("fd"))
-    return Decimal(text)
-
-
-def _bytes(cursor: Cursor) -> bytes:
-    text = cursor.string("hexadecimal digits")
-    try:
-        return bytes.fromhex(text.zfill(len(text) + len(text) % 2))
-    except ValueError:
-        raise cursor.error(f"X'{text}' holds more than hexadecimal digits") from None

@@ -1,4 +1,4 @@
-"""Statements that change rows: INSERT, UPDATE, DELETE, MERGE, TRUNCATE, and WITH before any of them."""
+"""Statements that change rows: INSERT, UPDATE, DELETE, MERGE, TRUNCATE, also behind a WITH clause."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from .tokens import QUERY_WORDS, Cursor, Name
+from .tokens import QUERY_KEYWORDS, Cursor, Name
 
 ClauseKind: TypeAlias = Literal["matched", "not matched", "not matched by source"]
 
 
 @dataclass(frozen=True)
 class Query:
-    """Text that Spark answers with rows, once the lake's relations in it have been found."""
+    """A query, which Spark runs once the relations of the lake in it are resolved."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class PartitionValue:
-    """One entry of INSERT's PARTITION clause; without an expression the query brings the value."""
+    """One entry of the PARTITION clause of an INSERT."""
 
     column: str
     expression: str | None = None
+    """None if the query provides the value."""
 
 
 @dataclass(frozen=True)
 class Insert:
-    """INSERT; the rows come from `query`, which may use the common tables of `with_clause`."""
+    """INSERT of the rows of a query."""
 
     name: Name
     query: str
@@ -37,31 +38,33 @@ class Insert:
     overwrite: bool = False
     partition: tuple[PartitionValue, ...] = ()
     replace_where: str | None = None
-    """Rows for which it holds give way."""
+    """REPLACE WHERE: the condition on the rows to delete."""
     replace_using: tuple[str, ...] = ()
-    """Columns: rows whose values in them are those of a new row give way, if `replace_where` holds too."""
+    """REPLACE USING: rows are deleted that have the values of a new row in these columns, and meet `replace_where`."""
     replace_partitions: bool = False
-    """Whether the partitions that the new rows are in give way."""
+    """REPLACE PARTITIONS: the partitions of the new rows are deleted."""
     schema_evolution: bool = False
     with_clause: str | None = None
+    """The common table expressions before the INSERT, which the query may use."""
     alias: str | None = None
-    """What a condition of REPLACE calls the table."""
+    """The name of the table in the condition of REPLACE WHERE."""
 
     @property
-    def replaces(self) -> bool:
+    def is_overwrite(self) -> bool:
         return bool(self.overwrite or self.replace_where or self.replace_using or self.replace_partitions)
 
     @property
     def full_query(self) -> str:
-        """The query with the common tables that the statement began with."""
+        """The query with the common table expressions before the INSERT."""
         return self.query if self.with_clause is None else f"{self.with_clause} ({self.query})"
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """`column = expression` of a SET; the column's path as written, possibly with the table's alias."""
+    """`column = expression` of a SET."""
 
     column: Name
+    """The path as written, possibly with the table's alias."""
     expression: str
 
 
@@ -89,9 +92,10 @@ class Truncate:
 
 @dataclass(frozen=True)
 class MergeUpdate:
-    """UPDATE SET; None assigns every column of the target from the source's column of the same name."""
+    """UPDATE SET of the matched row."""
 
     assignments: tuple[Assignment, ...] | None
+    """None for `*`: every column of the target gets the value of the source's column of the same name."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +105,12 @@ class MergeDelete:
 
 @dataclass(frozen=True)
 class MergeInsert:
-    """INSERT; None takes every column of the target from the source's column of the same name."""
+    """INSERT of the source row."""
 
     columns: tuple[Name, ...] | None = None
+    """None for the columns of the target in their order."""
     values: tuple[str, ...] | None = None
+    """None for `*`: every column of the target gets the value of the source's column of the same name."""
 
 
 MergeAction: TypeAlias = MergeUpdate | MergeDelete | MergeInsert
@@ -112,7 +118,7 @@ MergeAction: TypeAlias = MergeUpdate | MergeDelete | MergeInsert
 
 @dataclass(frozen=True)
 class MergeClause:
-    """One WHEN ... THEN; of the clauses of its kind, the first whose condition holds acts on a row."""
+    """One WHEN ... THEN: for each row the first clause of its kind whose condition holds acts."""
 
     kind: ClauseKind
     action: MergeAction
@@ -121,10 +127,9 @@ class MergeClause:
 
 @dataclass(frozen=True)
 class Merge:
-    """MERGE INTO; `source` is what may stand in FROM: a name, a function, or a query in parentheses."""
-
     name: Name
     source: str
+    """The text of the source: a name, a table function or a query in parentheses."""
     condition: str
     clauses: tuple[MergeClause, ...]
     alias: str | None = None
@@ -137,7 +142,7 @@ RowStatement: TypeAlias = Insert | Update | Delete | Merge
 
 
 def parse_with(cursor: Cursor) -> Query | RowStatement:
-    """WITH: a query, or a change of rows that uses the common tables named first."""
+    """Parses WITH: a query, or a statement that changes rows."""
     if not _skip_common_tables(cursor):
         cursor.index = 0
         return Query(cursor.rest("a query"))
@@ -145,14 +150,14 @@ def parse_with(cursor: Cursor) -> Query | RowStatement:
     if parser:
         return parser(cursor, cursor.text_since(0))
     if cursor.at("FROM"):
-        refuse_insert_after_from(cursor)
+        _refuse_insert_after_from(cursor)
     cursor.index = 0
     return Query(cursor.rest("a query"))
 
 
 def parse_from(cursor: Cursor) -> Query:
-    """FROM x ...: a query that begins with its source."""
-    refuse_insert_after_from(cursor)
+    """Parses a query that begins with FROM."""
+    _refuse_insert_after_from(cursor)
     return Query(cursor.rest("a query"))
 
 
@@ -163,17 +168,17 @@ def parse_insert(cursor: Cursor, with_clause: str | None = None) -> Insert:
     if not word:
         raise cursor.unexpected("INTO or OVERWRITE")
     cursor.statement += f" {word}"
-    if cursor.at("LOCAL", "DIRECTORY") or (cursor.at("DIRECTORY") and cursor.look(1).kind == "string"):
+    if cursor.at("LOCAL", "DIRECTORY") or (cursor.at("DIRECTORY") and cursor.peek(1).kind == "string"):
         raise cursor.refused(cursor.token.key, "a lake has tables. Write files with Spark's DataFrame writer")
     cursor.take("TABLE")
     name = cursor.subject("a table")
-    alias = cursor.part("an alias") if cursor.take("AS") else None
+    alias = cursor.identifier("an alias") if cursor.take("AS") else None
     partition = _partition_values(cursor) if cursor.take("PARTITION") else ()
     if partition and cursor.at("IF", "NOT", "EXISTS"):
         raise cursor.refused("IF NOT EXISTS", "a lake's partitions are values of rows. Leave it out")
     columns: tuple[str, ...] | None = None
     if cursor.at("(") and not cursor.at_query():
-        columns = cursor.parenthesised(lambda: cursor.part("a column"))
+        columns = cursor.parenthesized(lambda: cursor.identifier("a column"))
     by_name = cursor.take("BY", "NAME")
     if by_name and columns is not None:
         raise cursor.error(
@@ -183,13 +188,13 @@ def parse_insert(cursor: Cursor, with_clause: str | None = None) -> Insert:
     replace_using: tuple[str, ...] = ()
     if word == "INTO" and cursor.take("REPLACE"):
         if cursor.take("USING"):
-            replace_using = cursor.parenthesised(lambda: cursor.part("a column"))
+            replace_using = cursor.parenthesized(lambda: cursor.identifier("a column"))
             if cursor.take("WHERE"):
-                replace_where = cursor.expression("a condition", *QUERY_WORDS)
+                replace_where = cursor.expression("a condition", *QUERY_KEYWORDS)
         elif cursor.take("PARTITIONS"):
             replace_partitions = True
         elif cursor.take("WHERE"):
-            replace_where = cursor.expression("a condition", *QUERY_WORDS)
+            replace_where = cursor.expression("a condition", *QUERY_KEYWORDS)
         else:
             raise cursor.unexpected("WHERE, USING or PARTITIONS")
     return Insert(
@@ -213,7 +218,7 @@ def parse_update(cursor: Cursor, with_clause: str | None = None) -> Update:
     name = cursor.subject("a table")
     alias = cursor.alias("SET")
     cursor.expect("SET")
-    assignments = cursor.listed(lambda: _assignment(cursor, "WHERE", "FROM"))
+    assignments = cursor.comma_separated(lambda: _assignment(cursor, "WHERE", "FROM"))
     if cursor.at("FROM"):
         raise cursor.refused("FROM", "UPDATE sets columns from their own row. Write MERGE INTO ... USING")
     condition = cursor.rest("a condition") if cursor.take("WHERE") else None
@@ -272,7 +277,7 @@ _ROW_STATEMENTS: dict[str, Callable[[Cursor, str | None], RowStatement]] = {
 }
 
 
-def refuse_insert_after_from(cursor: Cursor) -> None:
+def _refuse_insert_after_from(cursor: Cursor) -> None:
     """Raises if an INSERT follows the FROM that a statement begins with."""
     depth = 0
     for index in range(cursor.index, len(cursor.tokens) - 1):
@@ -284,7 +289,7 @@ def refuse_insert_after_from(cursor: Cursor) -> None:
 
 
 def _skip_common_tables(cursor: Cursor) -> bool:
-    """Steps behind `WITH a AS (...), b AS (...)`; False if it is not written that way."""
+    """Steps over `WITH a AS (...), b AS (...)`; returns False if the text has another form."""
     cursor.expect("WITH")
     cursor.take("RECURSIVE")
     while True:
@@ -304,11 +309,11 @@ def _skip_common_tables(cursor: Cursor) -> bool:
 
 
 def _partition_values(cursor: Cursor) -> tuple[PartitionValue, ...]:
-    def one() -> PartitionValue:
-        column = cursor.part("a partition column")
+    def parse_value() -> PartitionValue:
+        column = cursor.identifier("a partition column")
         return PartitionValue(column, cursor.expression("a value") if cursor.take("=") else None)
 
-    return cursor.parenthesised(one)
+    return cursor.parenthesized(parse_value)
 
 
 def _assignment(cursor: Cursor, *stops: str) -> Assignment:
@@ -318,17 +323,17 @@ def _assignment(cursor: Cursor, *stops: str) -> Assignment:
 
 
 def _merge_source(cursor: Cursor) -> tuple[str, str | None]:
-    """The source's text and its alias: the name at its end that belongs to nothing before it."""
+    """Parses the source and its alias: a name at the end of the source that is no part of what comes before it."""
     first = cursor.index
     text = cursor.expression("a table or a query in parentheses", "ON", "USING")
     last, before, earlier = (cursor.tokens[cursor.index - back] for back in (1, 2, 3))
-    named = last.kind in ("word", "quoted") and cursor.index - first > 1
-    if not named or before.key in (".", "OF"):
+    ends_with_name = last.kind in ("word", "quoted") and cursor.index - first > 1
+    if not ends_with_name or before.key in (".", "OF"):
         return text, None
-    alias_at = cursor.index - 1
+    alias_index = cursor.index - 1
     end = earlier.end if before.key == "AS" else before.end
-    cursor.index = alias_at
-    alias = cursor.part("an alias")
+    cursor.index = alias_index
+    alias = cursor.identifier("an alias")
     return cursor.sql[cursor.tokens[first].start : end], alias
 
 
@@ -360,18 +365,18 @@ def _merge_clause(cursor: Cursor) -> MergeClause:
 
 
 def _merge_update(cursor: Cursor) -> MergeUpdate:
-    takes_all = not cursor.take("SET")  # UPDATE alone is DuckDB's word for UPDATE SET *
-    if cursor.take("*") or takes_all:
+    sets_all = not cursor.take("SET")  # in DuckDB UPDATE alone means UPDATE SET *
+    if cursor.take("*") or sets_all:
         return MergeUpdate(None)
-    return MergeUpdate(cursor.listed(lambda: _assignment(cursor, "WHEN")))
+    return MergeUpdate(cursor.comma_separated(lambda: _assignment(cursor, "WHEN")))
 
 
 def _merge_insert(cursor: Cursor) -> MergeInsert:
     if cursor.take("*") or cursor.at_any("WHEN") or cursor.at_end():
         return MergeInsert()
-    columns = cursor.parenthesised(lambda: cursor.name("a column")) if not cursor.at("VALUES") else None
+    columns = cursor.parenthesized(lambda: cursor.name("a column")) if not cursor.at("VALUES") else None
     cursor.expect("VALUES")
-    values = cursor.parenthesised(lambda: cursor.expression("a value"))
+    values = cursor.parenthesized(lambda: cursor.expression("a value"))
     if columns is not None and len(columns) != len(values):
         raise cursor.error(f"INSERT names {len(columns)} columns and gives {len(values)} values")
     return MergeInsert(columns, values)

@@ -1,146 +1,154 @@
-"""Conditions that have an answer for any row: none that could fail on one that is deleted already."""
+"""Safe predicates: those that cannot raise an error, whatever row they are evaluated on.
+
+Rows that are already deleted may hold anything, so a query's own predicate can fail on them (`100 / n = 20`). A safe
+predicate may be evaluated before deleted rows are removed.
+"""
 
 from __future__ import annotations
 
 import datetime
 import decimal
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, cast
+from typing import cast
 
 import sqlglot
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import functions as F
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from ...lake.predicates import And, Comparison, In, IsNotNull, IsNull, Operator, Or, Predicate, Unknown
-from ...lake.types import FLOATS, INTEGER_BITS, Column, decimal_parts
-from .pushdown import literal_value
-from .types import quoted
+from ...lake.predicates import And, Comparison, In, IsNotNull, IsNull, Or, Predicate, StartsWith, Unknown
+from ...lake.types import FLOATS, INTEGER_RANGES, Column, decimal_parts
+from .predicate_literals import literal_value, without_parentheses
 
 _KINDS: Mapping[str, str] = {
-    **{kind: "number" for kind in (*INTEGER_BITS, *FLOATS) if "128" not in kind},
+    **{type_: "number" for type_ in (*INTEGER_RANGES, *FLOATS) if "128" not in type_},
     "boolean": "boolean",
     "varchar": "text",
     "date": "date",
-    "timestamp": "moment",
-    "timestamptz": "instant",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamptz",
 }
-_COMPARISONS: Mapping[Operator, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_EXACT = 18
-"""Decimals of so many digits are compared with any number without becoming too long."""
+"""The kind of each type: Spark compares values of one kind without a cast that can fail."""
 
-_MOST = 100
-"""More values, each a call of Spark's, take longer than they save."""
+_MAX_DIGITS = 18
+"""Decimals with more digits can overflow when Spark compares them with numbers of other types."""
+
+_MAX_VALUES = 100
+"""Each value or operand costs a call to Spark; more take longer than they save."""
 
 
-def harmless_part(predicate: Predicate | None, columns: Sequence[Column]) -> SparkColumn | None:
-    """What a predicate asks that may be asked of any row of these columns, as Spark's; None if it is nothing."""
+def safe_part(predicate: Predicate | None, columns: Sequence[Column]) -> Predicate | None:
+    """Returns the part of a predicate on these columns that is safe; None if no part is.
+
+    >>> columns = [Column(1, "id", "int64"), Column(2, "name", "varchar")]
+    >>> safe_part(And((Comparison(("id",), "<", 5), Comparison(("name",), "<", 5))), columns)
+    And(parts=(Comparison(column=('id',), operator='<', value=5),))
+    >>> safe_part(Or((Comparison(("id",), "<", 5), Comparison(("name",), "<", 5))), columns) is None
+    True
+    """
     known = {c.name: c for c in columns}
 
-    def part(asked: Predicate) -> SparkColumn | None:
-        if isinstance(asked, And | Or):
-            parts = [found for each in asked.parts if (found := part(each)) is not None]
-            if not parts or len(parts) > _MOST or (isinstance(asked, Or) and len(parts) < len(asked.parts)):
+    def safe(part: Predicate) -> Predicate | None:
+        if isinstance(part, And | Or):
+            parts = tuple(found for operand in part.parts if (found := safe(operand)) is not None)
+            if not parts or len(parts) > _MAX_VALUES or (isinstance(part, Or) and len(parts) < len(part.parts)):
                 return None
-            joined = operator.and_ if isinstance(asked, And) else operator.or_
-            return reduce(joined, parts)
-        if isinstance(asked, Unknown) or len(asked.column) > 1 or asked.column[0] not in known:
+            return And(parts) if isinstance(part, And) else Or(parts)
+        if isinstance(part, Unknown) or len(part.column) > 1 or part.column[0] not in known:
             return None
-        column = known[asked.column[0]]
-        kind, value = _kind_of_column(column), F.col(quoted(column.name))
-        match asked:
-            case IsNull() if kind:
-                return value.isNull()
-            case IsNotNull() if kind:
-                return value.isNotNull()
-            case Comparison() if kind and kind == _kind_of_literal(asked.value):
-                return cast(SparkColumn, _COMPARISONS[asked.operator](value, F.lit(asked.value)))
-            case In() if kind and len(asked.values) <= _MOST and all(kind == _kind_of_literal(v) for v in asked.values):
-                return value.isin(*asked.values)
-        return None
+        return part if _is_safe_on_column(part, known[part.column[0]]) else None
 
-    return None if predicate is None else part(predicate)
+    return None if predicate is None else safe(predicate)
 
 
-def is_harmless(condition: str, columns: Sequence[Column], label: str) -> bool:
-    """Whether a condition over columns of one relation, qualified with the label or not, never fails.
+def _is_safe_on_column(predicate: Comparison | In | StartsWith | IsNull | IsNotNull, column: Column) -> bool:
+    kind = _kind_of_column(column)
+    if kind is None:
+        return False
+    match predicate:
+        case IsNull() | IsNotNull():
+            return True
+        case Comparison():
+            return kind == _kind_of_literal(predicate.value)
+        case In():
+            return len(predicate.values) <= _MAX_VALUES and all(kind == _kind_of_literal(v) for v in predicate.values)
+    return False
 
-    That is: columns compared with literals of their kind, or with each other. What is not known to be
-    harmless may well be.
+
+def is_safe(condition: str, columns: Sequence[Column], qualifier: str) -> bool:
+    """Whether a condition on these columns is known to be safe; columns may have the qualifier.
+
+    Safe are comparisons of columns with literals of their kind, and with each other.
+
+    >>> columns = [Column(1, "id", "int64"), Column(2, "name", "varchar")]
+    >>> is_safe("t.id % 7 = 1 or name is null", columns, "t")
+    True
+    >>> is_safe("100 / id = 20", columns, "t"), is_safe("name = 5", columns, "t")
+    (False, False)
     """
     try:
         tree = cast(exp.Expression, sqlglot.parse_one(condition, read="spark"))
     except (SqlglotError, RecursionError):
         return False
-    return _Condition({c.name.lower(): c for c in columns}, label.lower()).holds(tree)
+    return _ConditionCheck({c.name.lower(): c for c in columns}, qualifier.lower()).is_safe(tree)
 
 
 @dataclass(frozen=True)
-class _Condition:
+class _ConditionCheck:
     columns: Mapping[str, Column]
-    label: str
+    qualifier: str
 
-    def holds(self, tree: exp.Expression) -> bool:
-        """Whether an expression is a condition that never fails."""
+    def is_safe(self, tree: exp.Expression) -> bool:
         rest = [tree]
         while rest:
             node = rest.pop()
             if isinstance(node, exp.And | exp.Or | exp.Not | exp.Paren):
                 rest += list(node.iter_expressions())
-            elif not self._is_plain(node):
+            elif not self._is_safe_operand(node):
                 return False
         return True
 
-    def _is_plain(self, node: exp.Expression) -> bool:
+    def _is_safe_operand(self, node: exp.Expression) -> bool:
         match node:
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.NullSafeEQ():
-                return self._of_one_kind(node.this, node.expression)
+                return self._are_of_one_kind(node.this, node.expression)
             case exp.In() if not any(node.args.get(key) for key in ("query", "unnest", "field")):
-                return self._of_one_kind(node.this, *node.expressions)
+                return self._are_of_one_kind(node.this, *node.expressions)
             case exp.Between() if not node.args.get("symmetric"):
-                return self._of_one_kind(node.this, node.args["low"], node.args["high"])
+                return self._are_of_one_kind(node.this, node.args["low"], node.args["high"])
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return self._kind(node.this) is not None
         return self._kind(node) == "boolean"
 
-    def _of_one_kind(self, *nodes: exp.Expression) -> bool:
+    def _are_of_one_kind(self, *nodes: exp.Expression) -> bool:
         kinds = {self._kind(node) for node in nodes}
         return len(kinds) == 1 and None not in kinds
 
     def _kind(self, node: exp.Expression) -> str | None:
-        while isinstance(node, exp.Paren):
-            node = node.this
+        """Returns the kind of a column, a literal, or an integer column modulo a literal; None for anything else."""
+        node = without_parentheses(node)
         if isinstance(node, exp.Column):
             column = self._column(node)
             return _kind_of_column(column) if column else None
         if isinstance(node, exp.Mod):
-            by = literal_value(node.expression)
-            of = self._column(node.this.unnest())
-            whole = of is not None and of.type in INTEGER_BITS and _kind_of_column(of) == "number"
-            return "number" if whole and type(by) is int and by != 0 else None
+            divisor = literal_value(node.expression)
+            dividend = self._column(node.this.unnest())
+            is_integer = (
+                dividend is not None and dividend.type in INTEGER_RANGES and _kind_of_column(dividend) == "number"
+            )
+            return "number" if is_integer and type(divisor) is int and divisor != 0 else None
         return _kind_of_literal(literal_value(node))
 
     def _column(self, node: exp.Expression) -> Column | None:
         if not isinstance(node, exp.Column) or node.args.get("db"):
             return None
-        return self.columns.get(node.name.lower()) if node.table.lower() in ("", self.label) else None
+        return self.columns.get(node.name.lower()) if node.table.lower() in ("", self.qualifier) else None
 
 
 def _kind_of_column(column: Column) -> str | None:
-    digits = decimal_parts(column.type)
-    if digits is not None:
-        return "number" if digits[0] <= _EXACT else None
+    decimal_type = decimal_parts(column.type)
+    if decimal_type is not None:
+        return "number" if decimal_type[0] <= _MAX_DIGITS else None
     return _KINDS.get(column.type)
 
 
@@ -154,11 +162,11 @@ def _kind_of_literal(value: object) -> str | None:
             return "number"
         case decimal.Decimal():
             _, digits, exponent = value.as_tuple()
-            return "number" if max(len(digits), -int(exponent)) <= _EXACT else None
+            return "number" if max(len(digits), -int(exponent)) <= _MAX_DIGITS else None
         case str():
             return "text"
         case datetime.datetime():
-            return None  # of which kind depends on its word, and on settings
+            return None  # its type depends on the keyword of the literal and on the session's settings
         case datetime.date():
             return "date"
     return None

@@ -1,39 +1,16 @@
-"""What a statement asks for: the text of one SQL statement as a value that says everything it wants.
+"""Parses one SQL statement to a frozen dataclass. The dialect is Spark's, with the statements that DuckLake adds.
 
-The dialect is Spark's, with what DuckLake adds. Queries and expressions stay the text they were.
+Queries and expressions in it stay text. This module is the facade: with `from ..sql import statements as st`, every
+statement is at hand as `st.Insert`, `st.CreateTable`, ...
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal as OneOf
 from typing import TypeAlias
 
-from .alter import (
-    AddColumn,
-    Alter,
-    AlterAction,
-    ChangeType,
-    DropColumn,
-    DropDefault,
-    DropNotNull,
-    MoveColumn,
-    Position,
-    RenameColumn,
-    RenameRelation,
-    SetColumnComment,
-    SetDefault,
-    SetNotNull,
-    SetPartitionKeys,
-    SetProperties,
-    SetSortKeys,
-    SetViewQuery,
-    UnsetProperties,
-    parse_alter,
-)
+from .alter import Alter, parse_alter
 from .ddl import (
-    SCHEMA_WORDS,
     CommentOn,
     CreateFunction,
     CreateSchema,
@@ -44,24 +21,11 @@ from .ddl import (
     Drop,
     DropFunction,
     DropSchema,
-    FunctionParameter,
     Passthrough,
-    ViewColumn,
     parse_comment,
     parse_create,
     parse_drop,
     parse_replace,
-)
-from .definitions import (
-    ColumnDefinition,
-    Literal,
-    PartitionKey,
-    SortKey,
-    parse_literal,
-    parse_partition_keys,
-    parse_sort_keys,
-    parse_type,
-    property_key,
 )
 from .dml import (
     Assignment,
@@ -72,7 +36,6 @@ from .dml import (
     MergeDelete,
     MergeInsert,
     MergeUpdate,
-    PartitionValue,
     Query,
     Truncate,
     Update,
@@ -84,18 +47,42 @@ from .dml import (
     parse_update,
     parse_with,
 )
-from .tokens import QUERY_WORDS, Cursor, Name, StatementError, quote, quote_name, quote_string, scan, split_statements
+from .session_statements import (
+    Argument,
+    Begin,
+    Call,
+    Commit,
+    Rollback,
+    Use,
+    parse_begin,
+    parse_call,
+    parse_commit,
+    parse_rollback,
+    parse_set_catalog,
+    parse_use,
+)
+from .show_statements import (
+    DescribeSchema,
+    DescribeTable,
+    ShowColumns,
+    ShowCreateTable,
+    ShowPartitions,
+    ShowProperties,
+    ShowSchemas,
+    ShowTableExtended,
+    ShowTables,
+    ShowViews,
+    parse_describe,
+    parse_show,
+)
+from .tokens import Cursor, Name, StatementError, tokenize
 
 __all__ = [
-    "AddColumn",
     "Alter",
-    "AlterAction",
     "Argument",
     "Assignment",
     "Begin",
     "Call",
-    "ChangeType",
-    "ColumnDefinition",
     "CommentOn",
     "Commit",
     "CreateFunction",
@@ -108,36 +95,18 @@ __all__ = [
     "DescribeSchema",
     "DescribeTable",
     "Drop",
-    "DropColumn",
-    "DropDefault",
     "DropFunction",
-    "DropNotNull",
     "DropSchema",
-    "FunctionParameter",
     "Insert",
-    "Literal",
     "Merge",
     "MergeClause",
     "MergeDelete",
     "MergeInsert",
     "MergeUpdate",
-    "MoveColumn",
     "Name",
-    "PartitionKey",
-    "PartitionValue",
     "Passthrough",
-    "Position",
     "Query",
-    "RenameColumn",
-    "RenameRelation",
     "Rollback",
-    "SetColumnComment",
-    "SetDefault",
-    "SetNotNull",
-    "SetPartitionKeys",
-    "SetProperties",
-    "SetSortKeys",
-    "SetViewQuery",
     "ShowColumns",
     "ShowCreateTable",
     "ShowPartitions",
@@ -146,127 +115,15 @@ __all__ = [
     "ShowTableExtended",
     "ShowTables",
     "ShowViews",
-    "SortKey",
     "Statement",
     "StatementError",
     "Truncate",
-    "UnsetProperties",
     "Update",
     "Use",
-    "ViewColumn",
     "parse",
-    "parse_literal",
-    "parse_partition_keys",
-    "parse_sort_keys",
-    "parse_type",
-    "quote",
-    "quote_name",
-    "quote_string",
-    "split_statements",
+    "parse_name",
+    "split",
 ]
-
-UseKind: TypeAlias = OneOf["schema", "catalog"]
-
-
-@dataclass(frozen=True)
-class DescribeTable:
-    """DESCRIBE of a table or view, or of one of its columns."""
-
-    name: Name
-    extended: bool = False
-    column: Name | None = None
-
-
-@dataclass(frozen=True)
-class DescribeSchema:
-    name: Name
-    extended: bool = False
-
-
-@dataclass(frozen=True)
-class ShowSchemas:
-    """SHOW SCHEMAS, of one catalog or of the current one."""
-
-    catalog: Name | None = None
-    pattern: str | None = None
-
-
-@dataclass(frozen=True)
-class ShowTables:
-    schema: Name | None = None
-    pattern: str | None = None
-
-
-@dataclass(frozen=True)
-class ShowViews:
-    schema: Name | None = None
-    pattern: str | None = None
-
-
-@dataclass(frozen=True)
-class ShowTableExtended:
-    pattern: str
-    schema: Name | None = None
-
-
-@dataclass(frozen=True)
-class ShowColumns:
-    name: Name
-
-
-@dataclass(frozen=True)
-class ShowCreateTable:
-    name: Name
-
-
-@dataclass(frozen=True)
-class ShowProperties:
-    name: Name
-    key: str | None = None
-
-
-@dataclass(frozen=True)
-class ShowPartitions:
-    name: Name
-
-
-@dataclass(frozen=True)
-class Use:
-    """A change of the current schema, or catalog; a name of one part without a word may be either."""
-
-    name: Name
-    kind: UseKind | None = None  # where the statement says which
-
-
-@dataclass(frozen=True)
-class Begin:
-    """BEGIN of a transaction: from here on, one snapshot."""
-
-
-@dataclass(frozen=True)
-class Commit:
-    """COMMIT of the transaction."""
-
-
-@dataclass(frozen=True)
-class Rollback:
-    """ROLLBACK of the transaction."""
-
-
-@dataclass(frozen=True)
-class Argument:
-    """One argument of a CALL, by position or by name; `literal` where it needs no computing."""
-
-    name: str | None
-    text: str
-    literal: Literal | None = None
-
-
-@dataclass(frozen=True)
-class Call:
-    name: Name
-    arguments: tuple[Argument, ...] = ()
-
 
 Statement: TypeAlias = (
     Query
@@ -304,8 +161,8 @@ Statement: TypeAlias = (
     | Call
 )
 
-# Statements about the Spark session. Some hold text that is no SQL (a path, a setting), so none is read.
-_SPARKS_OWN = (
+# Statements about the Spark session. Some hold text that is no SQL (a path, a setting), so it is passed on unread.
+_PASSTHROUGH_KEYWORDS = (
     "ADD",
     "ANALYZE",
     "CACHE",
@@ -323,7 +180,7 @@ _SPARKS_OWN = (
 
 
 def parse_name(text: str) -> tuple[str, ...]:
-    """The parts of a dotted name."""
+    """Returns the parts of a dotted name; raises StatementError for any other text."""
     cursor = Cursor(text)
     name = cursor.subject("a name")
     cursor.finish()
@@ -331,210 +188,59 @@ def parse_name(text: str) -> tuple[str, ...]:
 
 
 def split(sql: str) -> list[str]:
-    """The statements of a text, at the semicolons between them; a block of SQL scripting stays whole."""
-    tokens = list(scan(sql))
-    block = len(tokens) > 1 and tokens[0].key == "BEGIN" and tokens[1].key not in (";", "TRANSACTION", "WORK")
-    if block:
+    """Splits a text into its statements, at the semicolons between them; a block of SQL scripting stays whole.
+
+    A text without a statement is returned as it is, for `parse` to refuse.
+    """
+    tokens = list(tokenize(sql))
+    is_script = len(tokens) > 1 and tokens[0].key == "BEGIN" and tokens[1].key not in (";", "TRANSACTION", "WORK")
+    if is_script:
         return [sql]
-    found, start = [], 0
+    texts, start = [], 0
     for token in tokens:
         if token.key == ";":
-            found.append(sql[start : token.start])
+            texts.append(sql[start : token.start])
             start = token.start + 1
-    found.append(sql[start:])
-    return [text for text in found if next(scan(text), None) is not None] or [sql]
+    texts.append(sql[start:])
+    return [text for text in texts if next(tokenize(text), None) is not None] or [sql]
 
 
 def parse(sql: str) -> Statement:
-    """What one statement asks for; what is none of the lake's commands is a query."""
-    tokens = scan(sql)
+    """Parses one statement; text that does not begin with the keyword of a command is a query."""
+    tokens = tokenize(sql)
     first, second = next(tokens, None), next(tokens, None)
     if first is None or first.key == ";":
         raise StatementError("The statement is empty. Write one, without a ; before it.")
     if first.key == "SET" and second and second.key == "CATALOG" and "=" not in sql:
-        return _parse_set_catalog(Cursor(sql))
-    if first.key in _SPARKS_OWN:
+        return parse_set_catalog(Cursor(sql))
+    if first.key in _PASSTHROUGH_KEYWORDS:
         return Passthrough(sql[first.start :].rstrip().rstrip(";").rstrip())
     cursor = Cursor(sql)
     parser = _PARSERS.get(first.key)
     return parser(cursor) if parser else Query(cursor.rest("a statement"))
 
 
-def _parse_set_catalog(cursor: Cursor) -> Use:
-    cursor.begin("SET", "CATALOG")
-    name = (cursor.string("a catalog"),) if cursor.at_string() else cursor.name("a catalog")
-    cursor.finish()
-    return Use(name, "catalog")
-
-
-def _parse_use(cursor: Cursor) -> Use:
-    cursor.begin("USE")
-    word = cursor.take_any("CATALOG", *SCHEMA_WORDS) if cursor.look(1).kind in ("word", "quoted") else ""
-    kind: UseKind | None = "catalog" if word == "CATALOG" else "schema" if word else None
-    name = cursor.subject("a schema")
-    if len(name) > (1 if kind == "catalog" else 2):
-        raise cursor.error("too many parts; write a schema, or a catalog and its schema")
-    cursor.finish()
-    return Use(name, kind)
-
-
-def _parse_begin(cursor: Cursor) -> Begin:
-    if cursor.at("START"):
-        cursor.begin("START", "TRANSACTION")
-    else:
-        cursor.begin("BEGIN")
-        cursor.take_any("TRANSACTION", "WORK")
-    cursor.finish()
-    return Begin()
-
-
-def _parse_commit(cursor: Cursor) -> Commit:
-    cursor.begin("COMMIT")
-    cursor.take_any("TRANSACTION", "WORK")
-    cursor.finish()
-    return Commit()
-
-
-def _parse_rollback(cursor: Cursor) -> Rollback:
-    cursor.begin(cursor.token.key)
-    cursor.take_any("TRANSACTION", "WORK")
-    cursor.finish()
-    return Rollback()
-
-
-def _parse_call(cursor: Cursor) -> Call:
-    cursor.begin("CALL")
-    name = cursor.subject("a procedure")
-
-    def one() -> Argument:
-        named = cursor.at_name() and cursor.look(1).key == "=" and cursor.look(2).key == ">"
-        argument = cursor.part("an argument's name") if named and not _comparison(cursor) else None
-        if argument is not None:
-            cursor.expect("=", ">")
-        text = cursor.expression("an argument")
-        return Argument(argument, text, parse_literal(text))
-
-    arguments: tuple[Argument, ...] = ()
-    if not cursor.take("(", ")"):
-        arguments = cursor.parenthesised(one)
-    cursor.finish()
-    return Call(name, arguments)
-
-
-def _comparison(cursor: Cursor) -> bool:
-    """Whether the = and > ahead are two words, which is no arrow."""
-    return cursor.look(1).end != cursor.look(2).start
-
-
-def _parse_describe(cursor: Cursor) -> DescribeTable | DescribeSchema | Query | Passthrough:
-    cursor.begin(cursor.token.key)
-    if cursor.at("FUNCTION") and cursor.look(1).kind != "end":
-        return Passthrough(_whole_text(cursor))
-    asks_query = cursor.at("QUERY") and cursor.look(1).key in QUERY_WORDS
-    if asks_query or cursor.at("(") or (cursor.at_query() and not cursor.at("TABLE")):
-        return Query(_whole_text(cursor))
-    schema = cursor.at_any(*SCHEMA_WORDS) and cursor.look(1).kind in ("word", "quoted")
-    if schema:
-        cursor.begin(cursor.token.key)
-    elif cursor.look(1).kind in ("word", "quoted"):
-        cursor.take("TABLE")
-    extended = cursor.look(1).kind in ("word", "quoted") and cursor.take_any("EXTENDED", "FORMATTED") != ""
-    name = cursor.subject("a schema" if schema else "a table")
-    if schema:
-        cursor.finish()
-        return DescribeSchema(name, extended)
-    if cursor.at("PARTITION") and cursor.look(1).key == "(":
-        raise cursor.refused("PARTITION", "a lake's partitions are values of rows. Query the table instead")
-    column = cursor.name("a column") if cursor.at_name() and not cursor.at("AS") else None
-    cursor.finish()
-    return DescribeTable(name, extended, column)
-
-
-def _parse_show(cursor: Cursor) -> Statement:
-    cursor.begin("SHOW")
-    if cursor.at_any("SCHEMAS", "DATABASES", "NAMESPACES"):
-        cursor.begin(cursor.token.key)
-        return ShowSchemas(*_where_and_pattern(cursor, "a catalog"))
-    if cursor.at("TABLES"):
-        cursor.begin("TABLES")
-        return ShowTables(*_where_and_pattern(cursor, "a schema"))
-    if cursor.at("VIEWS"):
-        cursor.begin("VIEWS")
-        return ShowViews(*_where_and_pattern(cursor, "a schema"))
-    if cursor.at("TABLE", "EXTENDED"):
-        cursor.begin("TABLE", "EXTENDED")
-        schema, pattern = _where_and_pattern(cursor, "a schema")
-        if pattern is None:
-            raise cursor.unexpected("LIKE and a pattern in quotes")
-        return ShowTableExtended(pattern, schema)
-    if cursor.at("COLUMNS"):
-        return _show_columns(cursor)
-    if cursor.at("CREATE", "TABLE"):
-        cursor.begin("CREATE", "TABLE")
-        return ShowCreateTable(_last_name(cursor))
-    if cursor.at("PARTITIONS"):
-        cursor.begin("PARTITIONS")
-        return ShowPartitions(_last_name(cursor))
-    if cursor.at("TBLPROPERTIES"):
-        cursor.begin("TBLPROPERTIES")
-        name = cursor.subject("a table")
-        keys = cursor.parenthesised(lambda: property_key(cursor)) if cursor.at("(") else (None,)
-        cursor.finish()
-        return ShowProperties(name, keys[0])
-    return Passthrough(_whole_text(cursor))
-
-
-def _last_name(cursor: Cursor) -> Name:
-    name = cursor.subject("a table")
-    cursor.finish()
-    return name
-
-
-def _show_columns(cursor: Cursor) -> ShowColumns:
-    cursor.begin("COLUMNS")
-    if not cursor.take_any("FROM", "IN"):
-        raise cursor.unexpected("FROM or IN")
-    name = cursor.subject("a table")
-    if cursor.take_any("FROM", "IN"):
-        name = cursor.name("a schema") + name[-1:]
-    cursor.finish()
-    return ShowColumns(name)
-
-
-def _where_and_pattern(cursor: Cursor, what: str) -> tuple[Name | None, str | None]:
-    """`[FROM|IN name] [[LIKE] 'pattern']`, to the statement's end."""
-    where = cursor.name(what) if cursor.take_any("FROM", "IN") else None
-    pattern = cursor.string("a pattern") if cursor.take("LIKE") or cursor.at_string() else None
-    cursor.finish()
-    return where, pattern
-
-
-def _whole_text(cursor: Cursor) -> str:
-    cursor.index = 0
-    return cursor.rest("a statement")
-
-
 _PARSERS: dict[str, Callable[[Cursor], Statement]] = {
-    "ABORT": _parse_rollback,
+    "ABORT": parse_rollback,
     "ALTER": parse_alter,
-    "BEGIN": _parse_begin,
-    "CALL": _parse_call,
+    "BEGIN": parse_begin,
+    "CALL": parse_call,
     "COMMENT": parse_comment,
-    "COMMIT": _parse_commit,
+    "COMMIT": parse_commit,
     "CREATE": parse_create,
     "DELETE": parse_delete,
-    "DESC": _parse_describe,
-    "DESCRIBE": _parse_describe,
+    "DESC": parse_describe,
+    "DESCRIBE": parse_describe,
     "DROP": parse_drop,
     "FROM": parse_from,
     "INSERT": parse_insert,
     "MERGE": parse_merge,
     "REPLACE": parse_replace,
-    "ROLLBACK": _parse_rollback,
-    "SHOW": _parse_show,
-    "START": _parse_begin,
+    "ROLLBACK": parse_rollback,
+    "SHOW": parse_show,
+    "START": parse_begin,
     "TRUNCATE": parse_truncate,
     "UPDATE": parse_update,
-    "USE": _parse_use,
+    "USE": parse_use,
     "WITH": parse_with,
 }

@@ -1,24 +1,31 @@
-"""DuckLake's types in Spark's, and what must be done to a value between a file and a query.
+"""The Spark types of DuckLake columns.
 
-Three types belong to a column: what a query sees (`query_type`), what Spark asks of a file
-(`stored_type`), and what Spark writes. They differ only for types that Spark does not have.
+A column has three of them: the type in a query (`query_type`), the one in which Spark reads it from a file
+(`read_type`, `read_field`), and the one in which Spark writes it (`written_field`). They differ only for types that
+Spark does not have; `decoding.py` and `write/encoding.py` convert the values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyspark.sql import types as s
 
+from ...lake.duckdb_text import parse_blob
 from ...lake.errors import SchemaChangeError, UnsupportedError
-from ...lake.inlined import parse_blob
 from ...lake.types import Column, decimal_parts
+from .quoting import quoted, string_literal
 
 FIELD_ID = "parquet.field.id"
+"""The key of a column's field id in the metadata of a Spark field."""
 EXISTS_DEFAULT = "EXISTS_DEFAULT"
+"""The key of the default that Spark's scan fills in where a file lacks the column."""
 
-_QUERY: Mapping[str, s.DataType] = {
+LeafConversion: TypeAlias = Callable[[str, Column], str]
+"""Returns the SQL for the converted value of a column without children, given the SQL for its value."""
+
+_QUERY_TYPES: Mapping[str, s.DataType] = {
     "boolean": s.BooleanType(),
     "int8": s.ByteType(),
     "int16": s.ShortType(),
@@ -51,12 +58,12 @@ _QUERY: Mapping[str, s.DataType] = {
     "variant": s.VariantType(),
 }
 
-TWO_FACED = frozenset({"int128", "uint128", "timestamp_ns", "timetz", "interval", "time_ns"})
-"""Types that DuckDB and Spark store differently, so that a file must be asked which it is."""
+WRITER_DEPENDENT_TYPES = frozenset({"int128", "uint128", "timestamp_ns", "timetz", "interval", "time_ns"})
+"""Types with another physical type in files of DuckDB than in those of Spark: only a file's footer tells which."""
 
-_STORED: Mapping[str, s.DataType] = {"uuid": s.BinaryType(), "time": s.LongType()}
+_READ_TYPES: Mapping[str, s.DataType] = {"uuid": s.BinaryType(), "time": s.LongType()}
 
-_STORED_AS: Mapping[tuple[str, str], s.DataType] = {
+_READ_TYPES_BY_PHYSICAL_TYPE: Mapping[tuple[str, str], s.DataType] = {
     ("int128", "DOUBLE"): s.DoubleType(),
     ("uint128", "DOUBLE"): s.DoubleType(),
     ("timestamp_ns", "INT64:ns"): s.LongType(),
@@ -66,209 +73,155 @@ _STORED_AS: Mapping[tuple[str, str], s.DataType] = {
 }
 
 MISSING = "missing"
-"""What is said of a column in place of its physical type where a file has no such column."""
+"""Stands for the physical type of a column that a file lacks."""
 
 
 def query_type(column: Column) -> s.DataType:
-    """The type that a column has in a Spark query."""
-    return _tree(column, _query_leaf)
+    """Returns the type of a column in a Spark query."""
+    return _spark_type(column, _leaf_query_type)
 
 
-def _query_leaf(column: Column) -> s.DataType:
+def _leaf_query_type(column: Column) -> s.DataType:
     if decimal := decimal_parts(column.type):
         return s.DecimalType(*decimal)
-    found = _QUERY.get(column.type)
+    found = _QUERY_TYPES.get(column.type)
     if found is None:
         raise UnsupportedError(f"column {column.name} has type {column.type}, which this version can not read")
     return found
 
 
-def _tree(column: Column, leaf: Any, metadata: bool = False) -> s.DataType:
+def _spark_type(column: Column, leaf_type: Callable[[Column], s.DataType], field_ids: bool = False) -> s.DataType:
+    """Returns the Spark type of a column whose leaves, the parts without children, have the types of `leaf_type`."""
+
+    def child_type(child: Column) -> s.DataType:
+        return _spark_type(child, leaf_type, field_ids)
+
     if column.type == "list":
-        return s.ArrayType(_tree(column.children[0], leaf, metadata), True)
+        return s.ArrayType(child_type(column.children[0]), True)
     if column.type == "map":
         key, value = column.children
-        return s.MapType(_tree(key, leaf, metadata), _tree(value, leaf, metadata), True)
+        return s.MapType(child_type(key), child_type(value), True)
     if column.type == "struct":
         return s.StructType(
             [
-                s.StructField(c.name, _tree(c, leaf, metadata), True, {FIELD_ID: c.id} if metadata else None)
+                s.StructField(c.name, child_type(c), True, {FIELD_ID: c.id} if field_ids else None)
                 for c in column.children
             ]
         )
-    found: s.DataType = leaf(column)
-    return found
+    return leaf_type(column)
 
 
-def stored_leaf(column: Column, physical: Mapping[int, str]) -> s.DataType:
-    """What to ask a file for, given the physical types of its two-faced columns."""
-    if (column.type, physical.get(column.id, "")) in _STORED_AS:
-        return _STORED_AS[column.type, physical[column.id]]
-    return _STORED.get(column.type) or _query_leaf(column)
+def read_type(column: Column, physical_types: Mapping[int, str]) -> s.DataType:
+    """Returns the type in which Spark reads a column without children.
+
+    `physical_types` has the physical types of a file's columns of `WRITER_DEPENDENT_TYPES`, by column id.
+    """
+    by_physical_type = _READ_TYPES_BY_PHYSICAL_TYPE.get((column.type, physical_types.get(column.id, "")))
+    return by_physical_type or _READ_TYPES.get(column.type) or _leaf_query_type(column)
 
 
-def stored_field(column: Column, physical: Mapping[int, str]) -> s.StructField:
-    """The field by which Spark finds a column in a file: by its id, with its default where it lacks it."""
+def read_field(column: Column, physical_types: Mapping[int, str]) -> s.StructField:
+    """Returns the field by which Spark reads a column: by its field id, with its default if a file lacks it."""
     metadata: dict[str, Any] = {FIELD_ID: column.id}
-    kind = _tree(column, lambda c: stored_leaf(c, physical), metadata=True)
+    type_ = _spark_type(column, lambda c: read_type(c, physical_types), field_ids=True)
     if has_scan_default(column):
-        metadata[EXISTS_DEFAULT] = default_literal(column)
-    return s.StructField(column.name, kind, True, metadata)
+        metadata[EXISTS_DEFAULT] = initial_default_literal(column)
+    return s.StructField(column.name, type_, True, metadata)
+
+
+def is_encoded(column: Column, physical_types: Mapping[int, str]) -> bool:
+    """Whether a file stores a column without children in another form than a query shows it."""
+    depends_on_file = (column.type, physical_types.get(column.id, "")) in _READ_TYPES_BY_PHYSICAL_TYPE
+    return not column.children and (column.type in _READ_TYPES or depends_on_file)
 
 
 def has_scan_default(column: Column) -> bool:
-    """Whether Spark's scan fills in the column's default where a file lacks it."""
+    """Whether Spark's scan fills in the column's default if a file lacks the column."""
     if column.initial_default is None or column.children:
         return False
     decimal = decimal_parts(column.type)
-    return column.type in _SCAN_DEFAULTS or (decimal is not None and decimal[0] <= 18)
+    return column.type in _TYPES_WITH_SCAN_DEFAULT or (decimal is not None and decimal[0] <= 18)
 
 
 def needs_default(column: Column) -> bool:
-    """Whether a default must be put in by the query, since the scan can not."""
+    """Whether the query must fill in the column's default, because Spark's scan cannot."""
     return column.initial_default is not None and not column.children and not has_scan_default(column)
 
 
-_SCAN_DEFAULTS = frozenset(
+_TYPES_WITH_SCAN_DEFAULT = frozenset(
     ("boolean", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float32", "float64", "varchar")
     + ("json", "date", "timestamp", "timestamp_us", "timestamp_s", "timestamp_ms", "timestamptz")
 )
 
 
 def written_field(column: Column) -> s.StructField:
-    """The field as Spark writes it: with ids on columns and on fields of structs."""
-    return s.StructField(column.name, _tree(column, _written_leaf, metadata=True), True, {FIELD_ID: column.id})
+    """Returns the field as which Spark writes a column, with field ids for the column and for fields of structs."""
+    type_ = _spark_type(column, _leaf_written_type, field_ids=True)
+    return s.StructField(column.name, type_, True, {FIELD_ID: column.id})
 
 
-def _written_leaf(column: Column) -> s.DataType:
-    return s.TimeType(6) if column.type == "time" else _query_leaf(column)
+def _leaf_written_type(column: Column) -> s.DataType:
+    return s.TimeType(6) if column.type == "time" else _leaf_query_type(column)
 
 
-def from_file(sql: str, column: Column, physical: Mapping[int, str]) -> str:
-    """The Spark SQL for a column as a query sees it, from what a file holds."""
-    if physical.get(column.id) == MISSING and column.initial_default is not None:
-        return default_literal(column)
-    if not needs_conversion(column, physical):
-        return sql
-    return convert(sql, column, lambda text, leaf: _leaf_from_file(text, leaf, physical))
+def convert_leaves(sql: str, column: Column, convert: LeafConversion, depth: int = 0) -> str:
+    """Returns the SQL for a value with `convert` applied to every part of it that has no children.
 
-
-def needs_conversion(column: Column, physical: Mapping[int, str]) -> bool:
-    if physical.get(column.id) == MISSING and column.initial_default is not None:
-        return True
-    return any(
-        not c.children and (c.type in _STORED or (c.type, physical.get(c.id, "")) in _STORED_AS) for c in column.walk()
-    )
-
-
-def convert(sql: str, column: Column, leaf: Callable[[str, Column], str], depth: int = 0) -> str:
-    """The SQL for a value of which each part that has no parts is made into another."""
+    >>> tags = Column(1, "tags", "list", children=(Column(2, "element", "varchar"),))
+    >>> convert_leaves("tags", tags, lambda sql, column: f"lower({sql})")
+    'transform(tags, x0 -> lower(x0))'
+    """
     if column.type == "list":
         item = f"x{depth}"
-        return f"transform({sql}, {item} -> {convert(item, column.children[0], leaf, depth + 1)})"
+        return f"transform({sql}, {item} -> {convert_leaves(item, column.children[0], convert, depth + 1)})"
     if column.type == "map":
         key, value = f"k{depth}", f"v{depth}"
-        values = f"transform_values({sql}, ({key}, {value}) -> {convert(value, column.children[1], leaf, depth + 1)})"
-        return f"transform_keys({values}, ({key}, {value}) -> {convert(key, column.children[0], leaf, depth + 1)})"
+        key_sql = convert_leaves(key, column.children[0], convert, depth + 1)
+        value_sql = convert_leaves(value, column.children[1], convert, depth + 1)
+        values = f"transform_values({sql}, ({key}, {value}) -> {value_sql})"
+        return f"transform_keys({values}, ({key}, {value}) -> {key_sql})"
     if column.type == "struct":
-        parts = ", ".join(
-            f"{string_literal(c.name)}, {convert(f'{sql}.{quoted(c.name)}', c, leaf, depth)}" for c in column.children
+        fields = ", ".join(
+            f"{string_literal(c.name)}, {convert_leaves(f'{sql}.{quoted(c.name)}', c, convert, depth)}"
+            for c in column.children
         )
-        return f"if({sql} is null, null, named_struct({parts}))"
-    return leaf(sql, column)
-
-
-def _leaf_from_file(sql: str, column: Column, physical: Mapping[int, str]) -> str:
-    face = physical.get(column.id, "")
-    if column.type == "uuid":
-        hexed = f"lower(hex({sql}))"
-        dashed = "concat_ws('-', " + ", ".join(
-            f"substr({hexed}, {start}, {length})" for start, length in ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
-        )
-        return f"case when octet_length({sql}) = 16 then {dashed}) else cast({sql} as string) end"
-    if column.type == "time":
-        return _clock(sql)
-    if (column.type, face) not in _STORED_AS:
-        return sql
-    if column.type in ("int128", "uint128"):
-        return f"cast({sql} as decimal(38,0))"
-    if column.type == "timestamp_ns":
-        return _from_nanos(sql)
-    if column.type == "time_ns":
-        return _clock(f"({sql} div 1000)")
-    if column.type == "timetz":
-        return f"concat({_clock(sql)}, '+00')"
-    return _interval(sql)
-
-
-def _from_nanos(sql: str) -> str:
-    """Nanoseconds since 1970 without what is beyond microseconds."""
-    micros = f"(({sql} - pmod({sql}, 1000)) div 1000)"
-    return f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ'1970-01-01 00:00:00')"
-
-
-def _clock(micros: str) -> str:
-    """A time of day in words, as DuckDB writes it, from microseconds since midnight."""
-    whole = (
-        f"format_string('%02d:%02d:%02d', {micros} div 3600000000, ({micros} div 60000000) % 60,"
-        f" ({micros} div 1000000) % 60)"
-    )
-    fraction = f"rtrim('0', format_string('.%06d', {micros} % 1000000))"
-    text = f"if({micros} % 1000000 = 0, {whole}, concat({whole}, {fraction}))"
-    return f"case when {micros} is null then null else {text} end"
-
-
-def _interval(sql: str) -> str:
-    """An interval as DuckDB writes it, from months, days and milliseconds of four bytes, little end first."""
-
-    def number(start: int) -> str:
-        swapped = ", ".join(f"substring({sql}, {start + 4 - i}, 1)" for i in range(1, 5))
-        unsigned = f"cast(conv(hex(concat({swapped})), 16, 10) as bigint)"
-        return f"({unsigned} - if({unsigned} >= 2147483648, 4294967296, 0))"
-
-    def part(count: str, word: str) -> str:
-        return f"case when {count} = 0 then null else concat({count}, ' {word}', if(abs({count}) = 1, '', 's')) end"
-
-    months, days, millis = number(1), number(5), number(9)
-    micros = f"(abs({millis}) * 1000)"
-    clock = f"concat(if({millis} < 0, '-', ''), {_clock(micros)})"
-    time = f"case when {millis} = 0 and ({months} <> 0 or {days} <> 0) then null else {clock} end"
-    parts = (part(f"({months} div 12)", "year"), part(f"({months} % 12)", "month"), part(days, "day"), time)
-    return f"case when {sql} is null then null else concat_ws(' ', {', '.join(parts)}) end"
+        return f"if({sql} is null, null, named_struct({fields}))"
+    return convert(sql, column)
 
 
 def lake_column(field: s.StructField) -> Column:
-    """The column that a lake gets for a column of a query; without an id yet."""
-    column = _lake_type(field.name, field.dataType)
+    """Returns the column of a lake for a column of a query, with the id 0."""
+    column = _lake_column(field.name, field.dataType)
     comment = (field.metadata or {}).get("comment")
     tags = (("comment", str(comment)),) if comment else ()
     return Column(0, field.name, column.type, True, column.children, tags=tags)
 
 
-def _lake_type(name: str, kind: s.DataType) -> Column:
-    if isinstance(kind, s.ArrayType):
-        return Column(0, name, "list", children=(_lake_type("element", kind.elementType),))
-    if isinstance(kind, s.MapType):
-        return Column(0, name, "map", children=(_lake_type("key", kind.keyType), _lake_type("value", kind.valueType)))
-    if isinstance(kind, s.StructType):
-        return Column(0, name, "struct", children=tuple(_lake_type(f.name, f.dataType) for f in kind.fields))
-    if isinstance(kind, s.DecimalType):
-        return Column(0, name, f"decimal({kind.precision},{kind.scale})")
-    if isinstance(kind, s.NullType):
+def _lake_column(name: str, type_: s.DataType) -> Column:
+    if isinstance(type_, s.ArrayType):
+        return Column(0, name, "list", children=(_lake_column("element", type_.elementType),))
+    if isinstance(type_, s.MapType):
+        children = (_lake_column("key", type_.keyType), _lake_column("value", type_.valueType))
+        return Column(0, name, "map", children=children)
+    if isinstance(type_, s.StructType):
+        return Column(0, name, "struct", children=tuple(_lake_column(f.name, f.dataType) for f in type_.fields))
+    if isinstance(type_, s.DecimalType):
+        return Column(0, name, f"decimal({type_.precision},{type_.scale})")
+    if isinstance(type_, s.NullType):
         raise SchemaChangeError(
             f"column {name} is NULL in every row and so has no type; give it one, for example"
             f" cast(null as string) as {quoted(name)}"
         )
-    found = _LAKE.get(type(kind).__name__)
+    found = _LAKE_TYPES.get(type(type_).__name__)
     if found is None:
         raise SchemaChangeError(
-            f"column {name} has the Spark type {kind.simpleString()}, which DuckLake does not have;"
+            f"column {name} has the Spark type {type_.simpleString()}, which DuckLake does not have;"
             " cast it to another, for example to string"
         )
     return Column(0, name, found)
 
 
-_LAKE = {
+_LAKE_TYPES = {
     "BooleanType": "boolean",
     "ByteType": "int8",
     "ShortType": "int16",
@@ -288,27 +241,16 @@ _LAKE = {
 }
 
 
-def quoted(name: str) -> str:
-    """A name as Spark takes it, whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def string_literal(text: str) -> str:
-    """A text as a literal of Spark SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-    return f"'{escaped}'"
-
-
-def default_literal(column: Column) -> str:
-    """A column's default, as the catalog holds it, as a literal of Spark SQL."""
+def initial_default_literal(column: Column) -> str:
+    """Returns the Spark SQL for the value of a column in rows that are older than it."""
     return "NULL" if column.initial_default is None else value_literal(column.initial_default, column)
 
 
 def value_literal(text: str, column: Column) -> str:
-    kind = column.type
-    if kind == "boolean":
+    """Returns the Spark SQL for a value of a column, given the value's text in the catalog."""
+    if column.type == "boolean":
         return "true" if text.lower() in ("true", "t", "1") else "false"
-    if kind == "blob":
+    if column.type == "blob":
         return f"X'{parse_blob(text).hex()}'"
     target = query_type(column)
     if isinstance(target, s.StringType):

@@ -1,7 +1,7 @@
-"""The two languages of views: what Spark reads of a view that DuckDB wrote, and the reverse.
+"""Views in the two SQL dialects: how Spark reads a view of DuckDB, and the reverse.
 
-A view is kept in DuckDB's words wherever its query can be said in them without any doubt about the
-meaning, so that DuckDB users can query it; Spark's own words are then kept beside it in a tag.
+A view is stored in DuckDB's SQL if its query means the same there beyond doubt, so that DuckDB can query it. The query
+in Spark's SQL is then kept in a tag.
 """
 
 from __future__ import annotations
@@ -17,29 +17,34 @@ from ...lake.errors import UnsupportedError
 from ...lake.snapshot import View
 
 SPARK_SQL_TAG = "spark_sql"
+"""The tag with the query in Spark's SQL."""
 COLUMNS_TAG = "spark_columns"
-"""The columns that a view had when it was created: a format without them would need Spark to tell."""
+"""The tag with the columns of the view when it was created. The format does not store them, and without the tag they
+are known only by analyzing the query in Spark."""
 
 
 @dataclass(frozen=True)
-class ViewColumn:
+class RecordedColumn:
+    """A column of a view when the view was created."""
+
     name: str
     type: str
+    """The Spark type, as a text."""
     comment: str | None = None
 
 
-def view_columns(view: View) -> list[ViewColumn] | None:
-    """The columns that were noted with the view; None where another engine created it."""
+def view_columns(view: View) -> list[RecordedColumn] | None:
+    """Returns the columns that were recorded with the view; None if another engine created it."""
     text = dict(view.tags).get(COLUMNS_TAG)
-    return None if text is None else [ViewColumn(*c) for c in json.loads(text)]
+    return None if text is None else [RecordedColumn(*c) for c in json.loads(text)]
 
 
-def columns_tag(columns: Iterable[ViewColumn]) -> str:
+def columns_tag(columns: Iterable[RecordedColumn]) -> str:
     return json.dumps([[c.name, c.type, c.comment] for c in columns], ensure_ascii=False)
 
 
 def spark_sql(view: View, name: str) -> str:
-    """The view's query in Spark's words."""
+    """Returns the view's query in Spark's SQL; `name` is the view's name in errors."""
     tags = dict(view.tags)
     if SPARK_SQL_TAG in tags:
         return tags[SPARK_SQL_TAG]
@@ -58,26 +63,26 @@ def spark_sql(view: View, name: str) -> str:
 
 
 def _from_duckdb(node: exp.Expr) -> exp.Expr:
-    """Functions by whose inner names DuckDB keeps a query."""
+    """Replaces functions that DuckDB stores under internal names."""
     if isinstance(node, exp.Anonymous) and node.name.lower() == "count_star":
         return exp.Count(this=exp.Star())
     return node
 
 
-def is_same(view: View, sql: str, dialect: str, aliases: tuple[str, ...], tags: Mapping[str, str]) -> bool:
-    """Whether a view would become what it is already; comments that it has and the new one lacks aside."""
+def is_unchanged(view: View, sql: str, dialect: str, aliases: tuple[str, ...], tags: Mapping[str, str]) -> bool:
+    """Whether a new definition equals that of the view, not counting comments that only the view has."""
     if (view.sql, view.dialect, view.column_aliases) != (sql, dialect, aliases):
         return False
     old, new = dict(view.tags), dict(tags)
-    uncommented = [ViewColumn(c.name, c.type) for c in view_columns(view) or ()]
+    uncommented = [RecordedColumn(c.name, c.type) for c in view_columns(view) or ()]
     old[COLUMNS_TAG] = columns_tag(uncommented)
     if "comment" not in new:
         old.pop("comment", None)
     return old == new
 
 
-# Nodes whose meaning is the same in both languages, whatever the values.
-_SAME = (
+# Nodes with the same meaning in both dialects, whatever the values.
+_PORTABLE_NODES = (
     exp.Select,
     exp.From,
     exp.Where,
@@ -132,9 +137,14 @@ _SAME = (
 
 
 def duckdb_sql(query: str, database: str, schema: str) -> str | None:
-    """The query in DuckDB's words, if it means the same there beyond doubt; else None.
+    """Returns a Spark query in DuckDB's SQL; None if it may mean something else there.
 
-    Relations are named with their schema, since DuckDB looks a bare name up where the reader is.
+    Relations get the name of their schema, because DuckDB resolves a bare name in the current schema of the reader.
+
+    >>> duckdb_sql("select id from orders", "lake", "main")
+    'SELECT id FROM "main".orders AS "orders"'
+    >>> duckdb_sql("select date_format(day, 'yyyy') from orders", "lake", "main") is None
+    True
     """
     try:
         tree = sqlglot.parse_one(query, read="spark")
@@ -142,13 +152,13 @@ def duckdb_sql(query: str, database: str, schema: str) -> str | None:
         return None
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for node in tree.walk():
-        if not _means_the_same(node):
+        if not _is_portable(node):
             return None
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier):
             return None
         if table.catalog and table.catalog.lower() != database.lower():
-            return None  # in DuckDB the other lake may be attached under another name
+            return None  # DuckDB may have attached the other lake under another name
         if not table.db and table.name.lower() in ctes:
             continue
         table.set("catalog", None)
@@ -166,19 +176,19 @@ def duckdb_sql(query: str, database: str, schema: str) -> str | None:
     return text
 
 
-def _means_the_same(node: exp.Expr) -> bool:
+def _is_portable(node: exp.Expr) -> bool:
     if isinstance(node, exp.Literal):
-        # Strings with escapes are read differently.
+        # The dialects read escapes in strings differently.
         return not node.is_string or "\\" not in str(node.this)
     if isinstance(node, exp.Table):
         return not ({k for k, v in node.args.items() if v} - {"this", "db", "catalog", "alias"})
     if isinstance(node, exp.Ordered):
-        # Where nothing is said of NULLs, Spark puts them first in ascending order; sqlglot says so.
+        # Without NULLS FIRST or LAST, Spark puts NULLs first in ascending order; sqlglot writes that out.
         return True
     if isinstance(node, exp.Join):
         return not node.args.get("using") and not node.args.get("method")
     if isinstance(node, exp.Select):
-        odd = {
+        unsupported_clauses = {
             "hint",
             "laterals",
             "pivots",
@@ -190,5 +200,5 @@ def _means_the_same(node: exp.Expr) -> bool:
             "sort",
             "into",
         }
-        return not any(node.args.get(key) for key in odd)
-    return type(node) in _SAME
+        return not any(node.args.get(key) for key in unsupported_clauses)
+    return type(node) in _PORTABLE_NODES

@@ -1,49 +1,56 @@
-"""`rowid` and `snapshot_id`: a table has them where a query names them, and no `*` stands for them."""
+"""The virtual columns `rowid` and `snapshot_id`.
+
+A table has them only in queries that name them, and `*` never includes them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from .name_resolution import SourceIndex
 from .names import Names, RelationRef
-from .rewriting import Sources
 
 ROW_ID = "rowid"
 SNAPSHOT_ID = "snapshot_id"
 VIRTUAL_COLUMNS = (ROW_ID, SNAPSHOT_ID)
 
 
-def are_named(names: Names) -> bool:
-    """Whether a query names a virtual column, of whatever."""
+def names_virtual_columns(names: Names) -> bool:
+    """Whether a query names `rowid` or `snapshot_id`, of whatever source."""
     return any(column.parts[-1].lower() in VIRTUAL_COLUMNS for column in names.columns)
 
 
-def tables_asked(
+def relations_with_virtual_columns(
     names: Names,
     columns: Mapping[RelationRef, Sequence[str]],
     full_names: Mapping[RelationRef, tuple[str, ...]],
 ) -> frozenset[RelationRef]:
-    """The tables, given with the columns of their own, whose virtual columns a query may name."""
-    if not are_named(names):
-        return frozenset()
-    real = {ref: {name.lower() for name in own} & {*VIRTUAL_COLUMNS} for ref, own in columns.items()}
-    sources = Sources(names.scopes, full_names)
+    """Returns the tables whose virtual columns a query may name.
 
-    def meant() -> Iterator[RelationRef]:
+    `columns` are the columns of each table. A table with a real column of one of these names has no virtual columns.
+    """
+    if not names_virtual_columns(names):
+        return frozenset()
+    shadowed = {ref: {name.lower() for name in real} & {*VIRTUAL_COLUMNS} for ref, real in columns.items()}
+    sources = SourceIndex(names.scopes, full_names)
+
+    def named_relations() -> Iterator[RelationRef]:
         for column in names.columns:
             name = column.parts[-1].lower()
             if column.star or name not in VIRTUAL_COLUMNS:
                 continue
-            count, relation = sources.relation_of(column)
-            if count and count == len(column.parts) - 1 and relation in real:
+            qualifier_length, relation = sources.resolve(column)
+            if qualifier_length and qualifier_length == len(column.parts) - 1 and relation in shadowed:
                 yield relation
             elif len(column.parts) == 1:
-                yield from unqualified(name, column.scope)
+                yield from resolve_unqualified(name, column.scope)
 
-    def unqualified(name: str, scope: int) -> Iterator[RelationRef]:
-        for outer in sources.outward(scope):
-            tables = [source.relation for source in names.scopes[outer].sources if source.relation in real]
+    def resolve_unqualified(name: str, scope: int) -> Iterator[RelationRef]:
+        """Yields the tables of the innermost scope that has any, unless one of them has a real column of that name."""
+        for enclosing in sources.enclosing_scopes(scope):
+            tables = [source.relation for source in names.scopes[enclosing].sources if source.relation in shadowed]
             if tables:
-                yield from (() if any(name in real[ref] for ref in tables) else tables)
+                yield from (() if any(name in shadowed[ref] for ref in tables) else tables)
                 return
 
-    return frozenset(ref for ref in meant() if not real[ref])
+    return frozenset(ref for ref in named_relations() if not shadowed[ref])

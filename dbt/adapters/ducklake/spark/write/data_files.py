@@ -1,4 +1,4 @@
-"""From written Parquet files to data files of the catalog: one read of each footer, and checks."""
+"""Written Parquet files as data files of the catalog: statistics from one read of each footer, and checks."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ import pyarrow.parquet as pq
 
 from ...lake.errors import ConstraintError, LakeError
 from ...lake.files import NameMap, NameMapEntry, NewDataFile
-from ...lake.partitions import (
-    hive_folder,
-)
-from ...lake.paths import as_folder, new_file_name, relative_to
+from ...lake.parquet_footer import file_stats
+from ...lake.partition_values import hive_folder
+from ...lake.paths import as_folder, new_data_file_name, relative_to
 from ...lake.snapshot import Table
-from ...lake.stats import file_stats
 from ...lake.types import Column
 from .layout import partition_values_of_path
 from .target import WriteTarget
 
-TRUNCATE_AT = 2000
-"""Bytes of a string that statistics keep: more, and the writer leaves them out altogether."""
+MAX_STATISTICS_LENGTH = 2000
+"""Parquet statistics keep so many bytes of a string. With more, the writer leaves out long bounds altogether."""
 
 
-def written_files(target: WriteTarget, folder: str) -> list[tuple[str, int]]:
-    """The path and size of every Parquet file below a folder."""
-    native = target.native(folder)
+def list_parquet_files(target: WriteTarget, folder: str) -> list[tuple[str, int]]:
+    """The path and size of every Parquet file below a folder. Removes the checksum files of Hadoop on the way."""
+    native = target.native_path(folder)
     found = target.filesystem.get_file_info(pafs.FileSelector(native, recursive=True, allow_not_found=True))
     base = as_folder(native)
     checksums = [f.path for f in found if f.base_name.endswith(".crc")]
-    for path in checksums:  # Hadoop's checksums of local files: nobody would ever clean them up
+    for path in checksums:  # Hadoop writes them beside local files, and nothing else would ever remove them
         target.filesystem.delete_file(path)
     return sorted(
         (folder + info.path[len(base) :], info.size)
@@ -39,14 +37,14 @@ def written_files(target: WriteTarget, folder: str) -> list[tuple[str, int]]:
     )
 
 
-def data_file(target: WriteTarget, path: str, size: int, name_map: NameMap | None) -> NewDataFile | None:
-    """What the catalog keeps of a file; None of one without rows, which is removed."""
-    native = target.native(path)
+def describe_data_file(target: WriteTarget, path: str, size: int, name_map: NameMap | None) -> NewDataFile | None:
+    """A Parquet file as the catalog describes it; None for a file without rows, which is removed."""
+    native = target.native_path(path)
     metadata = pq.read_metadata(native, filesystem=target.filesystem)
     if metadata.num_rows == 0:
         target.filesystem.delete_file(native)
         return None
-    _check_ids(metadata, target.table)
+    _check_field_ids(metadata, target.table)
     spec = target.table.partition
     values = partition_values_of_path(path, spec) if spec else ()
     relative, is_relative = relative_to(path, target.folder)
@@ -56,16 +54,16 @@ def data_file(target: WriteTarget, path: str, size: int, name_map: NameMap | Non
         record_count=metadata.num_rows,
         file_size_bytes=size,
         footer_size=metadata.serialized_size,
-        stats=file_stats(metadata, target.table.columns, truncated_at=TRUNCATE_AT),
+        stats=file_stats(metadata, target.table.columns, truncated_at=MAX_STATISTICS_LENGTH),
         partition_id=spec.id if spec else None,
         partition_values=values,
         name_map=name_map,
-        partition=spec,
+        partition_spec=spec,
     )
 
 
-def _check_ids(metadata: pq.FileMetaData, table: Table) -> None:
-    """Raises where a file lacks the field id of a column: readers would take it for missing."""
+def _check_field_ids(metadata: pq.FileMetaData, table: Table) -> None:
+    """Raises if a file lacks the field id of a column: readers would take the column for missing."""
     fields = {f.name: (f.metadata or {}).get(b"PARQUET:field_id") for f in metadata.schema.to_arrow_schema()}
     for column in table.columns:
         if fields.get(column.name) != str(column.id).encode():
@@ -76,9 +74,9 @@ def _check_ids(metadata: pq.FileMetaData, table: Table) -> None:
 
 
 def check_not_null(files: Sequence[NewDataFile], table: Table) -> None:
-    """Raises where a file holds a NULL that its column does not take."""
+    """Raises if a file has a NULL in a column that is NOT NULL."""
     for column in table.columns:
-        if column.nulls_allowed or column.children:  # a nested column is checked row by row
+        if column.nulls_allowed or column.children:  # the writer checks nested columns row by row
             continue
         for file in files:
             stats = file.stats.get(column.id)
@@ -90,33 +88,36 @@ def check_not_null(files: Sequence[NewDataFile], table: Table) -> None:
                 )
 
 
-def moved_to_partition(file: NewDataFile, target: WriteTarget) -> NewDataFile:
-    """The file under its lasting name: in folders that tell its partition, or in the table's own."""
+def move_to_partition_folder(file: NewDataFile, target: WriteTarget) -> NewDataFile:
+    """Moves a file to its final path: below Hive folders of its partition values, or in the table's folder."""
     spec = target.table.partition
     assert spec is not None
-    where = ""
+    partition_folder = ""
     if target.flag("hive_file_pattern"):
         used: set[str] = set()
         for field, value in zip(spec.fields, file.partition_values, strict=True):
             column = next(c for c in target.table.columns if c.id == field.column_id)
             key = field.transform.hive_key(column.name, used)
             used.add(key)
-            where += hive_folder(key, value) + "/"
-    new = where + new_file_name()
-    target.filesystem.create_dir(target.native(target.folder + where), recursive=True)
-    target.filesystem.move(target.native(target.folder + file.path), target.native(target.folder + new))
+            partition_folder += hive_folder(key, value) + "/"
+    new = partition_folder + new_data_file_name()
+    target.filesystem.create_dir(target.native_path(target.folder + partition_folder), recursive=True)
+    target.filesystem.move(target.native_path(target.folder + file.path), target.native_path(target.folder + new))
     return replace(file, path=new)
 
 
 def remove_folder(target: WriteTarget, folder: str) -> None:
-    """Removes the folder of one write, from which everything of use is gone."""
-    native = target.native(folder)
+    """Removes the folder of one write, which holds nothing of use any more."""
+    native = target.native_path(folder)
     if target.filesystem.get_file_info(native).type == pafs.FileType.Directory:
         target.filesystem.delete_dir(native)
 
 
 def name_map_of(columns: Sequence[Column]) -> NameMap | None:
-    """The names by which the reference finds what Spark gives no field ids: parts of lists and maps."""
+    """The name mapping of files with lists or maps; None for others.
+
+    Spark gives no field ids to list elements, map keys and map values, so the reference finds them by name.
+    """
     if not any(c.type in ("list", "map") for top in columns for c in top.walk()):
         return None
 

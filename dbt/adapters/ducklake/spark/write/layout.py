@@ -1,4 +1,4 @@
-"""How rows are arranged before they are written: partition keys, sort order, tasks."""
+"""The layout of rows before they are written: partition values, sort order, and how tasks share the rows."""
 
 from __future__ import annotations
 
@@ -9,74 +9,70 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ...lake.errors import LakeError
-from ...lake.partitions import (
-    HIVE_NULL,
-    Identity,
-    PartitionField,
-    PartitionSpec,
-    parse_hive_folder,
-    partition_text_sql,
-)
+from ...lake.partition_values import HIVE_NULL, parse_hive_folder, partition_text_sql
+from ...lake.partitions import Identity, PartitionField, PartitionSpec
 from ...lake.snapshot import Table
 from ...lake.sorting import SortKey
 from ...lake.types import Column
-from ..sql.types import quoted, string_literal
+from ..sql.quoting import quoted, string_literal
 from .target import WriteTarget
 
 PARTITION_PREFIX = "_lake_part_"
 
 ESCAPE = "~"
-"""What comes before texts in a folder's name that Spark would take for NULL, and before those that begin so."""
+"""The prefix of partition values in folder names that Spark would take for NULL, and of those that begin with it."""
 
 
-def arrange(rows: DataFrame, target: WriteTarget) -> tuple[DataFrame, list[str]]:
-    """The rows in the partitions and the order of the table, and the columns that split them."""
+def partition_and_sort(rows: DataFrame, target: WriteTarget) -> tuple[DataFrame, list[str]]:
+    """The rows in the table's partitions and sort order, and the names of the added partition columns."""
     spec, sort = target.table.partition, target.table.sort
     order = sort_columns(sort.keys, target.table) if sort and target.flag("sort_on_insert") else []
     if spec is None:
         if order:
-            # Each task gets one range, so that the files' bounds overlap little.
+            # Each task gets one range of values, so the bounds of files hardly overlap.
             rows = rows.repartitionByRange(*order).sortWithinPartitions(*order)
         return rows, []
     keys = []
     for field in spec.fields:
         column = next(c for c in target.table.columns if c.id == field.column_id)
-        text = _key_text(column, field)
         keys.append(f"{PARTITION_PREFIX}{field.index}")
-        rows = rows.withColumn(keys[-1], F.expr(text))
-    # One task a partition, as far as it is not too large for one: few files, each full.
+        rows = rows.withColumn(keys[-1], F.expr(_folder_value_sql(column, field)))
+    # One task for each partition, unless it is too large for one: few files, and each is full.
     rows = rows.hint("rebalance", *(F.col(k) for k in keys))
     if order:
         rows = rows.sortWithinPartitions(*keys, *order)
     return rows, keys
 
 
-def partition_text(column: Column, field: PartitionField) -> str:
-    """The Spark SQL for a row's partition value as the catalog has it."""
+def partition_value_sql(column: Column, field: PartitionField) -> str:
+    """The Spark SQL for a row's partition value, as text in the catalog's form."""
     value = quoted(column.name)
     if column.type == "time":
-        moment = f"cast(concat('1970-01-01 ', cast({value} as string)) as timestamp_ntz)"
-        value = f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {moment})"
+        timestamp = f"cast(concat('1970-01-01 ', cast({value} as string)) as timestamp_ntz)"
+        value = f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {timestamp})"
     if isinstance(field.transform, Identity):
         return partition_text_sql(value, column.type)
     return f"cast({field.transform.spark_sql(value, column.type)} as string)"
 
 
-def _key_text(column: Column, field: PartitionField) -> str:
-    """The same, as Spark makes a folder's name of it and takes neither '' nor its own word for NULL."""
-    text = partition_text(column, field)
+def _folder_value_sql(column: Column, field: PartitionField) -> str:
+    """The Spark SQL for a partition value in a folder name.
+
+    Spark takes '' and its own folder name for NULL as NULL, so these strings get the prefix `ESCAPE`.
+    """
+    text = partition_value_sql(column, field)
     if column.type not in ("varchar", "json", "blob") or not isinstance(field.transform, Identity):
         return text
-    mark, null = string_literal(ESCAPE), string_literal(HIVE_NULL)
-    taken = f"{text} in ('', {null}) or startswith({text}, {mark})"
-    return f"case when {taken} then concat({mark}, {text}) else {text} end"
+    escape, null = string_literal(ESCAPE), string_literal(HIVE_NULL)
+    needs_escape = f"{text} in ('', {null}) or startswith({text}, {escape})"
+    return f"case when {needs_escape} then concat({escape}, {text}) else {text} end"
 
 
 def sort_columns(keys: Sequence[SortKey], table: Table) -> list[SparkColumn]:
-    """A table's sort order in Spark; keys in DuckDB's words are translated."""
+    """A table's sort order as Spark columns."""
     result = []
     for key in keys:
-        value = F.expr(sort_expression(key, table))
+        value = F.expr(spark_sort_expression(key, table))
         if key.descending:
             result.append(value.desc_nulls_first() if key.nulls_first else value.desc_nulls_last())
         else:
@@ -84,12 +80,12 @@ def sort_columns(keys: Sequence[SortKey], table: Table) -> list[SparkColumn]:
     return result
 
 
-def sort_expression(key: SortKey, table: Table) -> str:
-    """What a key sorts by, in Spark's SQL."""
-    return key.expression if key.dialect == "spark" else _translated(key.expression, key.dialect, table)
+def spark_sort_expression(key: SortKey, table: Table) -> str:
+    """The expression of a sort key in Spark SQL, translated if it is in another dialect."""
+    return key.expression if key.dialect == "spark" else _translate(key.expression, key.dialect, table)
 
 
-def _translated(expression: str, dialect: str, table: Table) -> str:
+def _translate(expression: str, dialect: str, table: Table) -> str:
     import sqlglot
 
     try:
@@ -102,6 +98,7 @@ def _translated(expression: str, dialect: str, table: Table) -> str:
 
 
 def partition_values_of_path(path: str, spec: PartitionSpec) -> tuple[str | None, ...]:
+    """The partition values in the folder names that Spark wrote."""
     found: dict[str, str | None] = {}
     for folder in path.split("/")[:-1]:
         if folder.startswith(PARTITION_PREFIX):

@@ -13,14 +13,15 @@ from ...lake.snapshot import Table
 
 @dataclass(frozen=True)
 class WriteTarget:
-    """Where a table's files go, and how."""
+    """The folder, the options and the file system for the files of a table."""
 
     table: Table
     folder: str
     options: Options
     filesystem: pafs.FileSystem
-    native: Callable[[str], str]
-    spark_target: Callable[[str], str]
+    native_path: Callable[[str], str]
+    """Turns a path of the lake into one of the file system."""
+    spark_write_path: Callable[[str], str]
 
     def option(self, name: str) -> str | None:
         return self.options.get(name, self.table.schema_id, self.table.id)

@@ -1,4 +1,4 @@
-"""Writing a DataFrame as data files, with Spark's own Parquet writer."""
+"""Writes DataFrames as data files, with Spark's own Parquet writer."""
 
 from __future__ import annotations
 
@@ -15,57 +15,58 @@ from ...lake.files import NewDataFile
 from ...lake.paths import new_uuid7
 from ...lake.snapshot import Table
 from ...lake.types import Column, decimal_parts
-from ..read.parquet import WORKERS
+from ..read.parquet import FILE_POOL
 from ..read.scan import INTERNAL_ROW_ID
-from ..sql.types import query_type, quoted, written_field
+from ..sql.quoting import quoted
+from ..sql.types import query_type, written_field
 from .data_files import (
-    TRUNCATE_AT,
+    MAX_STATISTICS_LENGTH,
     check_not_null,
-    data_file,
-    moved_to_partition,
+    describe_data_file,
+    list_parquet_files,
+    move_to_partition_folder,
     name_map_of,
     remove_folder,
-    written_files,
 )
-from .encoding import to_file
-from .layout import arrange
+from .encoding import encode
+from .layout import partition_and_sort
 from .target import WriteTarget
 
 
-def write(
+def write_dataframe(
     rows: DataFrame, target: WriteTarget, bytes_per_row: float | None = None, row_id: str | None = None
 ) -> list[NewDataFile]:
-    """Writes the rows as files of the table; they are part of no snapshot yet.
+    """Writes rows as data files of a table, which belong to no snapshot yet.
 
-    The rows have the table's columns, as a query sees them, in any order. New versions of rows that
-    were there keep their row ids, which the column `row_id` has.
+    The rows have the table's columns with their query types, in any order. For new versions of existing rows,
+    `row_id` names the column with their row ids. Each write has a folder of its own, so concurrent writes do not meet.
     """
     table = target.table
     _check_writable(table)
     folder = f"{target.folder}ducklake-{new_uuid7()}/"
-    shaped = as_table(rows, table.columns, row_id)
-    arranged, keys = arrange(shaped, target)
+    converted = to_table_schema(rows, table.columns, row_id)
+    arranged, partition_columns = partition_and_sort(converted, target)
     writer = arranged.write.mode("error").options(**_writer_options(target, bytes_per_row))
-    if keys:
-        writer = writer.partitionBy(*keys)
+    if partition_columns:
+        writer = writer.partitionBy(*partition_columns)
     try:
-        writer.parquet(target.spark_target(folder))
-        files = _committable(target, folder)
-        return files if row_id is None else [replace(file, versions=True) for file in files]
+        writer.parquet(target.spark_write_path(folder))
+        files = _checked_files(target, folder)
+        return files if row_id is None else [replace(file, holds_updated_rows=True) for file in files]
     except BaseException:
         remove_folder(target, folder)
         raise
 
 
-def _committable(target: WriteTarget, folder: str) -> list[NewDataFile]:
-    """The files in a folder that was just written, checked and under their lasting names."""
+def _checked_files(target: WriteTarget, folder: str) -> list[NewDataFile]:
+    """The files in a folder that was just written, checked and moved to their final paths."""
     table = target.table
     name_map = name_map_of(table.columns)
-    written = written_files(target, folder)
-    files = [f for f in WORKERS.map(lambda f: data_file(target, f[0], f[1], name_map), written) if f]
+    written = list_parquet_files(target, folder)
+    files = [f for f in FILE_POOL.map(lambda f: describe_data_file(target, f[0], f[1], name_map), written) if f]
     check_not_null(files, table)
     if table.partition:
-        files = list(WORKERS.map(lambda file: moved_to_partition(file, target), files))
+        files = list(FILE_POOL.map(lambda file: move_to_partition_folder(file, target), files))
     if table.partition or not files:
         remove_folder(target, folder)
     return files
@@ -80,18 +81,17 @@ def _check_writable(table: Table) -> None:
             )
 
 
-def as_table(rows: DataFrame, columns: Sequence[Column], row_id: str | None = None) -> DataFrame:
-    """The rows with the types and field ids of the columns, cast as Spark stores into a table.
+def to_table_schema(rows: DataFrame, columns: Sequence[Column], row_id: str | None = None) -> DataFrame:
+    """The rows with the types and field ids of the columns, cast by Spark's store assignment rules.
 
-    Spark's own rules decide what may be cast: a number into a wider or narrower one (too large is
-    an error), but no text into a number.
+    A number becomes a wider or a narrower one, with an error if it is too large. A string does not become a number.
     """
     fields = [s.StructField(c.name, query_type(c), True) for c in columns]
     if row_id is not None:
         fields.append(s.StructField(row_id, s.LongType(), True))
     rows = rows.to(s.StructType(fields))
-    # The ids are put on with aliases: those that `to` puts on columns are lost where the optimizer
-    # replaces a column by what it is computed from.
+    # Aliases carry the field ids. With `to` they would be lost where the optimizer replaces a column by the expression
+    # that computes it.
     written = [_written_column(c) for c in columns]
     if row_id is not None:
         written += _row_id_columns(F.col(row_id), by_name=name_map_of(columns) is not None)
@@ -99,7 +99,7 @@ def as_table(rows: DataFrame, columns: Sequence[Column], row_id: str | None = No
 
 
 def _row_id_columns(row_id: SparkColumn, by_name: bool) -> list[SparkColumn]:
-    """The row ids as the reference finds them: by their field id, called like it where columns go by names."""
+    """The row ids as the reference finds them: by field id, or in name-mapped files by a name that is the field id."""
     metadata = INTERNAL_ROW_ID.metadata
     if not by_name:
         return [row_id.alias(INTERNAL_ROW_ID.name, metadata=metadata)]
@@ -108,7 +108,7 @@ def _row_id_columns(row_id: SparkColumn, by_name: bool) -> list[SparkColumn]:
 
 def _written_column(column: Column) -> SparkColumn:
     field = written_field(column)
-    value = F.expr(to_file(quoted(column.name), column))
+    value = F.expr(encode(quoted(column.name), column))
     if column.children:
         value = value.cast(field.dataType)
         if not column.nulls_allowed:
@@ -121,7 +121,7 @@ def _writer_options(target: WriteTarget, bytes_per_row: float | None) -> dict[st
     compression = target.option("parquet_compression") or "snappy"
     options = {
         "compression": {"lz4_raw": "lz4raw", "lz4": "lz4raw"}.get(compression, compression),
-        "parquet.statistics.truncate.length": str(TRUNCATE_AT),
+        "parquet.statistics.truncate.length": str(MAX_STATISTICS_LENGTH),
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         "parquet.summary.metadata.level": "NONE",
     }
@@ -143,7 +143,7 @@ def _writer_options(target: WriteTarget, bytes_per_row: float | None) -> dict[st
 
 
 def _width(column: Column) -> float:
-    """About how many bytes a value of the column takes in a file, before anything is known of it."""
+    """A guess of the bytes that a value of the column takes in a file, for a table without files."""
     if column.children:
         return sum(_width(c) for c in column.children)
     if decimal_parts(column.type):

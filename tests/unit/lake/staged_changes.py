@@ -21,7 +21,7 @@ def delete(tx: Transaction) -> None:
 def merge(tx: Transaction) -> None:
     table = tx.state.table("main", "t")
     tx.append(table, [paper_file("merged.parquet", 2)])
-    tx.rewrites(table)
+    tx.record_read(table)
 
 
 def replace(tx: Transaction) -> None:
@@ -42,7 +42,7 @@ def drop(tx: Transaction) -> None:
 
 
 def comment(tx: Transaction) -> None:
-    tx.set_tags(tx.state.table("main", "t"), (("comment", "said"),))
+    tx.set_tags(tx.state.table("main", "t"), (("comment", "new"),))
 
 
 def create_table(tx: Transaction) -> None:
@@ -62,7 +62,7 @@ def drop_schema(tx: Transaction) -> None:
 
 
 def alter_view(tx: Transaction) -> None:
-    tx.set_tags(tx.state.relation("s", "v"), (("comment", "said"),))
+    tx.set_tags(tx.state.relation("s", "v"), (("comment", "new"),))
 
 
 def drop_view(tx: Transaction) -> None:

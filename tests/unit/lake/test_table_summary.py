@@ -1,31 +1,24 @@
-"""What the catalog tells of whole tables: the rows that the reference counts, and when they changed."""
+"""Summaries of whole tables: row counts as the reference has them, the last write and the last change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dbt.adapters.ducklake.lake.table_summary import TableSummary, table_summaries
+from dbt.adapters.ducklake.lake.transaction import ChangeCounts
 
-import pytest
-
-from dbt.adapters.ducklake.lake.facts import TableFacts, table_facts
-from dbt.adapters.ducklake.lake.transaction import Volume
-
-from ...conftest import LakeAddress
 from ...lakes import Lake
-
-NewLake = Callable[[str], LakeAddress]
-every_reference_catalog = pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb"])
+from .catalogs import NewLake, every_reference_catalog
 
 
-def facts(lake: Lake, at: int | None = None, *names: str) -> dict[str, TableFacts]:
+def summaries(lake: Lake, at: int | None = None, *names: str) -> dict[str, TableSummary]:
     ids = [lake.table(name).id for name in names] or None
     with lake.catalog.read() as connection:
-        found = table_facts(connection, lake.catalog, lake.latest if at is None else at, ids)
+        found = table_summaries(connection, lake.catalog, lake.latest if at is None else at, ids)
     tables = {table.id: table.name for table in lake.state.tables.values()}
-    return {tables[i]: f for i, f in found.items()}
+    return {tables[id]: summary for id, summary in found.items()}
 
 
 @every_reference_catalog
-def test_rows_are_those_that_the_reference_counts(kind: str, new_lake: NewLake) -> None:
+def test_row_counts_equal_those_of_the_reference(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     for change in (
         "create table t (id int, name varchar)",
@@ -43,11 +36,11 @@ def test_rows_are_those_that_the_reference_counts(kind: str, new_lake: NewLake) 
         with lake.duckdb() as duckdb:
             duckdb.execute(change)
             count = duckdb.execute("select count(*) from t").fetchone()
-        assert count == (facts(lake)["t"].rows,), change
+        assert count == (summaries(lake)["t"].row_count,), change
 
 
 @every_reference_catalog
-def test_a_delete_file_of_several_snapshots_tells_the_last_of_them(kind: str, new_lake: NewLake) -> None:
+def test_the_last_write_is_the_newest_snapshot_of_a_delete_file(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     with lake.duckdb() as duckdb:
         duckdb.execute("create table t (id int)")  # snapshot 1
@@ -55,11 +48,11 @@ def test_a_delete_file_of_several_snapshots_tells_the_last_of_them(kind: str, ne
         duckdb.execute("delete from t where id < 100")  # 3
         duckdb.execute("delete from t where id < 200")  # 4
         duckdb.execute("create table other (id int)")  # 5
-    assert [facts(lake, at)["t"].last_write for at in (2, 3, 4, 5)] == [2, 3, 4, 4]
+    assert [summaries(lake, at)["t"].last_write_snapshot for at in (2, 3, 4, 5)] == [2, 3, 4, 4]
 
 
 @every_reference_catalog
-def test_a_table_tells_when_its_rows_and_its_definition_changed(kind: str, new_lake: NewLake) -> None:
+def test_the_last_write_and_the_last_change_of_a_table_are_known(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
     with lake.duckdb() as duckdb:
         duckdb.execute("create table t (id int)")  # snapshot 1
@@ -68,35 +61,38 @@ def test_a_table_tells_when_its_rows_and_its_definition_changed(kind: str, new_l
         duckdb.execute("alter table t add column name varchar")  # 4
         duckdb.execute("delete from t where id = 7")  # 5
         duckdb.execute("insert into other values (1)")  # 6
-    moments = {at: (facts(lake, at)["t"].last_write, facts(lake, at)["t"].last_change) for at in range(1, 7)}
+    moments = {
+        at: (summaries(lake, at)["t"].last_write_snapshot, summaries(lake, at)["t"].last_change_snapshot)
+        for at in range(1, 7)
+    }
     assert moments == {1: (None, 1), 2: (2, 2), 3: (2, 2), 4: (2, 4), 5: (5, 5), 6: (5, 5)}
-    assert facts(lake)["other"].last_write == 6
+    assert summaries(lake)["other"].last_write_snapshot == 6
 
 
 def test_a_table_without_rows_has_no_last_write(new_lake: NewLake) -> None:
     lake = Lake(new_lake("sqlite"))
     lake.create()
-    assert facts(lake)["t"] == TableFacts(last_change=1)
+    assert summaries(lake)["t"] == TableSummary(last_change_snapshot=1)
 
 
-def test_asking_for_some_tables_leaves_out_the_others(new_lake: NewLake) -> None:
+def test_summaries_are_read_of_the_named_tables_only(new_lake: NewLake) -> None:
     lake = Lake(new_lake("sqlite"))
     lake.create("a")
     lake.create("b")
-    assert set(facts(lake, None, "b")) == {"b"}
+    assert set(summaries(lake, None, "b")) == {"b"}
 
 
-def test_a_transaction_tells_how_much_it_changes(new_lake: NewLake) -> None:
+def test_the_volume_of_a_transaction_counts_rows_and_files(new_lake: NewLake) -> None:
     lake = Lake(new_lake("sqlite"))
     lake.create()
     lake.append({"id": [1, 2, 3], "name": ["a", "b", "c"]})
     with lake.transaction() as tx:
         table = tx.state.table("main", "t")
-        assert tx.volume() == Volume()
+        assert tx.change_counts() == ChangeCounts()
         tx.truncate(table)
-        assert tx.volume() == Volume(rows_removed=3)
+        assert tx.change_counts() == ChangeCounts(rows_removed=3)
         tx.append(table, [lake.file(tx, table, {"id": [9], "name": ["z"]})])
-        assert tx.volume() == Volume(rows_added=1, rows_removed=3, files_added=1)
+        assert tx.change_counts() == ChangeCounts(rows_added=1, rows_removed=3, files_added=1)
 
 
 def test_an_expired_snapshot_has_the_time_of_the_next_one(new_lake: NewLake) -> None:
@@ -106,6 +102,6 @@ def test_an_expired_snapshot_has_the_time_of_the_next_one(new_lake: NewLake) -> 
             duckdb.execute(f"create table t{number} (id int)")
         duckdb.execute("call ducklake_expire_snapshots('lake', versions => [2])")
     with lake.catalog.read() as connection:
-        times = lake.catalog.times(connection, {1, 2, 3, 99})
+        times = lake.catalog.commit_times(connection, {1, 2, 3, 99})
     assert times[2] == times[3] > times[1]
     assert 99 not in times

@@ -1,0 +1,241 @@
+"""The handle of a dbt connection: the statements of one thread, and the transaction of the node that it runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from dbt.adapters.contracts.connection import AdapterResponse, Connection
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame
+
+from .lake.commit.staged import CommitInfo
+from .lake.transaction import ChangeCounts
+from .spark.results import Input, Result
+from .spark.session import LakeSession
+from .spark.sql.statements import Commit, Statement, parse, split
+
+_view_numbers = count(1)
+
+CommitInfoFactory = Callable[[list[Input], ChangeCounts], CommitInfo]
+"""Makes the author, message and extra info of a node's commit from its inputs and its changes."""
+
+
+@dataclass(frozen=True)
+class CommitContext:
+    """How the changes of a thread are committed."""
+
+    node_commit_info: CommitInfoFactory | None = None
+    """Set while a node runs: its statements become one snapshot with this commit info."""
+    statement_message: str | None = None
+    """The commit message of statements outside of a node: each of them is a snapshot of its own."""
+
+
+@dataclass
+class LakeResponse(AdapterResponse):
+    """The response that dbt logs: of the statement, and after the commit of its node of the snapshot."""
+
+    snapshot_id: int | None = None
+    files_added: int | None = None
+
+
+class Cursor:
+    """The result of a statement, with the interface that dbt's SQL adapters expect."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._result = Result()
+
+    def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
+        if bindings:
+            raise DbtRuntimeError("statements take no bindings here; write the values into the SQL as literals")
+        self._result = self._handle.execute(sql)
+
+    def run_without_fetching(self) -> None:
+        """Runs a query whose rows nobody fetches, for its errors and side effects."""
+        if self._result.dataframe is not None:
+            with self._handle.cancellable():
+                self._result.dataframe.write.format("noop").mode("overwrite").save()
+
+    @property
+    def response(self) -> LakeResponse:
+        return self._handle.response_to(self._result)
+
+    @property
+    def description(self) -> list[tuple[str, str]] | None:
+        """The name and type of each column."""
+        if self._result.dataframe is not None:
+            return [(f.name, f.dataType.simpleString()) for f in self._result.dataframe.schema.fields]
+        return [(f.name, str(f.type)) for f in self._result.table.schema] if self._result.table is not None else None
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return self._rows(None)
+
+    def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
+        return self._rows(count)
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        return next(iter(self._rows(1)), None)
+
+    def _rows(self, limit: int | None) -> list[tuple[Any, ...]]:
+        self._handle.returned_rows = True
+        dataframe = self._result.dataframe
+        if dataframe is None:
+            table = self._result.arrow()
+            table = table if limit is None else table.slice(0, limit)
+        else:
+            with self._handle.cancellable():
+                table = (dataframe if limit is None else dataframe.limit(limit)).toArrow()
+        columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
+        return list(zip(*columns, strict=True))
+
+
+class Handle:
+    """A thread's access to the lake: statements, and one transaction per node."""
+
+    def __init__(self, session: LakeSession, connection: Connection) -> None:
+        self.session = session
+        self.commit_context = CommitContext()
+        self.returned_rows = False
+        """Whether the node fetched rows. Its later SQL may depend on them, so it cannot be replayed."""
+        self._connection = connection
+        self._responses: list[LakeResponse] = []
+        self._temporary_views: list[str] = []
+        self._cancelled = threading.Event()
+        self._cancellable_blocks = 0
+
+    def cursor(self) -> Cursor:
+        return Cursor(self)
+
+    @contextmanager
+    def cancellable(self) -> Iterator[None]:
+        """Tags the Spark jobs of the block, so that `cancel` can stop them."""
+        self._raise_if_cancelled()
+        self._cancellable_blocks += 1
+        try:
+            with self.session.job_tag(self._job_tag):
+                yield
+        finally:
+            self._cancellable_blocks -= 1
+
+    def _raise_if_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            raise DbtRuntimeError("the run was cancelled, and nothing of this node is committed")
+
+    def execute(self, sql: str) -> Result:
+        """Runs one or more statements. Returns the result of the last one."""
+        result = Result()
+        for text in split(sql):
+            result = self._run(parse(text))
+        return result
+
+    def _run(self, statement: Statement) -> Result:
+        if isinstance(statement, Commit) and (
+            self.commit_context.node_commit_info is not None or not self.session.in_transaction
+        ):
+            # dbt sends COMMIT before hooks that run outside of the transaction, whether or not one is open.
+            self.commit()
+            self._connection.transaction_open = False
+            return Result()
+        with self.cancellable(), self.session.commit_message(self.commit_context.statement_message):
+            return self.session.run(statement)
+
+    def response_to(self, result: Result) -> LakeResponse:
+        """The response for a result. In a transaction, `commit` completes it with the snapshot."""
+        response = LakeResponse(_message="OK", rows_affected=result.rows_affected, snapshot_id=result.snapshot_id)
+        if result.snapshot_id is not None:
+            response._message = _response_text(result.snapshot_id, result.rows_affected, None)
+        if self.session.in_transaction:
+            self._responses.append(response)
+        return response
+
+    def temporary_view(self, rows: DataFrame) -> str:
+        """Registers rows as a temporary view that lives until the transaction ends. Returns its name."""
+        name = f"_dbt_{next(_view_numbers)}"
+        rows.createOrReplaceTempView(name)
+        self._temporary_views.append(name)
+        return name
+
+    def begin(self) -> None:
+        # Outside of a node each statement commits by itself, so that the changes of run-operation last.
+        if self.commit_context.node_commit_info is not None and not self.session.in_transaction:
+            self.session.begin()
+
+    def commit(self) -> None:
+        if not self.session.in_transaction:
+            return
+        self._raise_if_cancelled()
+        responses, self._responses = self._responses, []
+        result, changes = self.session.lake().catalog.retry.on_conflict(self._commit_once, self._replay)
+        rows_written = changes.rows_added + changes.rows_updated
+        for response in responses:
+            response._message = _response_text(result.snapshot_id, rows_written, changes.files_added)
+            response.snapshot_id = result.snapshot_id
+            response.rows_affected = rows_written
+            response.files_added = changes.files_added
+        self._drop_temporary_views()
+
+    def _commit_once(self) -> tuple[Result, ChangeCounts]:
+        changes = self.session.change_counts()
+        make_info = self.commit_context.node_commit_info
+        info = make_info(self.session.inputs(), changes) if make_info is not None else None
+        return self.session.commit(info), changes
+
+    def _replay(self) -> bool:
+        """Runs the node's changes again after a conflict. False if its SQL may depend on rows that it fetched."""
+        if self.returned_rows or self._temporary_views:
+            return False
+        with self.cancellable():
+            return self.session.replay()
+
+    def rollback(self) -> None:
+        self._responses = []
+        if self.session.in_transaction:
+            self.session.rollback()
+        self._drop_temporary_views()
+
+    def _drop_temporary_views(self) -> None:
+        views, self._temporary_views = self._temporary_views, []
+        for view in views:
+            self.session.spark.catalog.dropTempView(view)
+
+    def close(self) -> None:
+        self.rollback()
+
+    def cancel(self) -> None:
+        """Stops the Spark jobs of this handle's thread. Called by another thread. Nothing is committed after it."""
+        self._cancelled.set()
+        threading.Thread(target=self._cancel_jobs, name=f"cancel-{self._job_tag}", daemon=True).start()
+
+    def _cancel_jobs(self) -> None:
+        # Repeatedly: between two jobs, or while Spark is starting, a statement has no job to cancel.
+        while self._cancellable_blocks:
+            self.session.cancel(self._job_tag)
+            time.sleep(0.5)
+
+    @property
+    def _job_tag(self) -> str:
+        return f"dbt-{id(self)}"
+
+
+def _response_text(snapshot: int | None, rows: int, files: int | None) -> str:
+    if snapshot is None:
+        return "no change"
+    parts = [f"snapshot {snapshot}"]
+    if rows or files:
+        parts.append(f"{_abbreviated(rows)} row{'' if rows == 1 else 's'}")
+    if files:
+        parts.append(f"{files} file{'' if files == 1 else 's'}")
+    return ", ".join(parts)
+
+
+def _abbreviated(count: int) -> str:
+    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= 10 * size or (count >= size and size > 10**3):
+            return f"{count / size:.1f}{unit}"
+    return str(count)

@@ -1,0 +1,109 @@
+"""Statistics of a table as a whole, updated by the data files that a commit adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import sqlalchemy as sa
+
+from .. import tables as t
+from ..files import NewDataFile
+from ..stats import TableColumnStats, widen_table_stats, widest_bounds
+from .rows import SnapshotRows
+
+
+class TableStatistics:
+    """The rows of one table in `ducklake_table_stats` and `ducklake_table_column_stats`."""
+
+    def __init__(self, rows: SnapshotRows, table_id: int, column_types: Mapping[int, str]) -> None:
+        self.rows = rows
+        self.table_id = table_id
+        self.column_types = column_types
+        """The type of each current column and nested field, by id."""
+        stats = t.table_stats
+        row = rows.connection.execute(sa.select(stats).where(stats.c.table_id == table_id)).first()
+        self.next_row_id: int = row.next_row_id if row else 0
+        """The row id of the first row in the next file."""
+        self._record_count: int = row.record_count if row else 0
+        self._file_size_bytes: int = row.file_size_bytes if row else 0
+        self._exists = row is not None
+        self._columns = self._load_columns()
+        self._is_new = not self._columns and self.next_row_id == 0
+        self._exact = all(column.exact for column in self._columns.values())
+
+    def _load_columns(self) -> dict[int, TableColumnStats]:
+        """The statistics by column id. A column without bounds has no value yet."""
+        stats, file_stats = t.table_column_stats, t.file_column_stats
+        columns = {
+            r.column_id: TableColumnStats(r.contains_null, r.contains_nan, r.min_value, r.max_value, r.extra_stats)
+            for r in self.rows.connection.execute(sa.select(stats).where(stats.c.table_id == self.table_id))
+        }
+        # The reference drops bounds that it cannot compare, for example after a change of the type. Such a column
+        # has values nevertheless.
+        without_bounds = [i for i, column in columns.items() if column.min_value is None and column.max_value is None]
+        if without_bounds:
+            with_values = (
+                sa.select(file_stats.c.column_id)
+                .distinct()
+                .where(
+                    file_stats.c.table_id == self.table_id,
+                    file_stats.c.column_id.in_(without_bounds),
+                    file_stats.c.value_count > 0,
+                )
+            )
+            column_id: int
+            for column_id in self.rows.connection.scalars(with_values):
+                type_ = self.column_types.get(column_id)
+                low, high = widest_bounds(type_) if type_ is not None else (None, None)
+                columns[column_id] = replace(columns[column_id], min_value=low, max_value=high, exact=False)
+        return columns
+
+    def add_file(self, file: NewDataFile) -> None:
+        for column_id, stats in file.stats.items():
+            # The column may have been dropped after the file was staged.
+            exists = column_id in self.column_types
+            # A column that was added to an existing table has no statistics of the table. Earlier rows have its
+            # default value, and bounds of this file alone would exclude that.
+            if exists and (self._is_new or column_id in self._columns):
+                column = widen_table_stats(self._columns.get(column_id), stats, self.column_types[column_id])
+                self._columns[column_id] = column
+                self._exact = self._exact and column.exact
+        self._record_count += file.record_count
+        self._file_size_bytes += file.file_size_bytes
+        self.next_row_id += file.record_count
+
+    def write(self) -> None:
+        if not self._exact:
+            # The reference answers MIN and MAX from these bounds if this count equals the number of live rows.
+            self._record_count += 1
+        stats = t.table_stats
+        values = {
+            "record_count": self._record_count,
+            "next_row_id": self.next_row_id,
+            "file_size_bytes": self._file_size_bytes,
+        }
+        if self._exists:
+            update = sa.update(stats).where(stats.c.table_id == self.table_id)
+            self.rows.connection.execute(update.values(**values))
+        else:
+            self.rows.add(stats, table_id=self.table_id, **values)
+        self._write_columns()
+
+    def _write_columns(self) -> None:
+        stats = t.table_column_stats
+        if not self._is_new:
+            self.rows.connection.execute(
+                sa.delete(stats).where(stats.c.table_id == self.table_id, stats.c.column_id.in_(list(self._columns)))
+            )
+        for column_id, column in self._columns.items():
+            self.rows.add(
+                stats,
+                table_id=self.table_id,
+                column_id=column_id,
+                contains_null=column.contains_null,
+                contains_nan=column.contains_nan,
+                min_value=column.min_value,
+                max_value=column.max_value,
+                extra_stats=column.extra_stats,
+            )

@@ -1,0 +1,247 @@
+"""Column statistics and physical types from the footers of Parquet files."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import math
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .stats import TYPES_WITHOUT_BOUNDS, ColumnStats, merge_column_stats
+from .types import FLOATS, INTEGER_RANGES, TIMESTAMPS, Column, decimal_parts
+from .values import NANOSECONDS_PER_UNIT, Comparable, float32, nanoseconds_per_unit, render_value
+
+# Writers that put complete bounds of a string into the footer, or none. Others may truncate them at the end of a
+# character (DuckDB at 256 bytes, parquet-rs at 64), and pyarrow does not tell.
+_WRITERS_OF_COMPLETE_BOUNDS = ("parquet-mr", "parquet-cpp-arrow")
+_SURELY_COMPLETE_BELOW = 60
+"""Bytes below which no known writer truncates a bound."""
+
+# Writers whose float bounds reveal a NaN: a bound is NaN or there are no bounds. pyarrow ignores NaN in bounds.
+_WRITERS_THAT_REVEAL_NAN = ("parquet-mr", "DuckDB")
+
+
+def file_stats(
+    metadata: pq.FileMetaData, columns: Sequence[Column], truncated_at: int | None = None
+) -> dict[int, ColumnStats]:
+    """The statistics of the columns of a file, by column id.
+
+    Columns are matched by field id, or by name if the Parquet schema has no ids. Lists, structs and maps have no
+    statistics of their own, and columns missing from the file have none. `truncated_at` is the writer's
+    `parquet.statistics.truncate.length`, if one was set.
+    """
+    footer = _Footer(metadata, truncated_at)
+    return {column.id: footer.stats(column, leaves) for column, leaves in _match(_schema_fields(metadata), columns)}
+
+
+def physical_types(metadata: pq.FileMetaData, columns: Sequence[Column]) -> dict[int, str]:
+    """The physical types of a file's columns, by column id: `INT64`, `INT64:ns`. Only for columns of one leaf."""
+    found = {}
+    for column, leaves in _match(_schema_fields(metadata), columns):
+        if len(leaves) == 1:
+            leaf = metadata.schema.column(leaves[0])
+            logical = json.loads(leaf.logical_type.to_json())
+            unit = f":{_unit(logical)}" if "timeUnit" in logical else ""
+            found[column.id] = f"{leaf.physical_type}{unit}"
+    return found
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field of the Parquet schema. `leaves` are the indexes of the Parquet columns below it."""
+
+    name: str
+    field_id: int | None
+    children: tuple[_Field, ...]
+    leaves: tuple[int, ...]
+
+
+def _schema_fields(metadata: pq.FileMetaData) -> tuple[_Field, ...]:
+    # Only Arrow's schema shows field ids. Its leaves are the Parquet columns in order.
+    next_leaf = iter(range(metadata.num_columns))
+
+    def convert(field: pa.Field) -> _Field:
+        children = tuple(convert(child) for child in _arrow_children(field.type))
+        leaves = tuple(leaf for child in children for leaf in child.leaves) or (next(next_leaf),)
+        field_id = (field.metadata or {}).get(b"PARQUET:field_id")
+        return _Field(field.name, None if field_id is None else int(field_id), children, leaves)
+
+    return tuple(convert(field) for field in metadata.schema.to_arrow_schema())
+
+
+def _arrow_children(type_: pa.DataType) -> list[pa.Field]:
+    if isinstance(type_, pa.BaseExtensionType):
+        return _arrow_children(type_.storage_type)
+    if pa.types.is_struct(type_):
+        return [type_.field(i) for i in range(type_.num_fields)]
+    if pa.types.is_map(type_):
+        return [type_.key_field, type_.item_field]
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_):
+        return [type_.value_field]
+    return []
+
+
+def _match(fields: Sequence[_Field], columns: Sequence[Column]) -> Iterator[tuple[Column, tuple[int, ...]]]:
+    """The columns with statistics of their own, each with its leaves in the file."""
+    by_id = {field.field_id: field for field in fields if field.field_id is not None}
+    by_name = {} if by_id else {field.name.lower(): field for field in fields}
+    for column in columns:
+        field = by_id.get(column.id) or by_name.get(column.name.lower())
+        if field is not None:
+            yield from _match_column(field, column)
+
+
+def _match_column(field: _Field, column: Column) -> Iterator[tuple[Column, tuple[int, ...]]]:
+    if column.type == "struct":
+        yield from _match(field.children, column.children)
+    elif column.type in ("list", "map"):
+        # Elements, keys and values are matched by position: writers name them differently.
+        if len(field.children) == len(column.children):
+            for child_field, child in zip(field.children, column.children, strict=True):
+                yield from _match_column(child_field, child)
+    elif not field.children or column.type == "variant":
+        yield column, field.leaves
+
+
+class _Footer:
+    """Statistics of a footer, merged over its row groups."""
+
+    def __init__(self, metadata: pq.FileMetaData, truncated_at: int | None) -> None:
+        self._schema = metadata.schema
+        self._groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        writer = metadata.created_by or ""
+        self._reveals_nan = writer.startswith(_WRITERS_THAT_REVEAL_NAN)
+        if truncated_at is not None:
+            self._complete_below: float = truncated_at - 3  # the end of a character is up to three bytes earlier
+        elif writer.startswith(_WRITERS_OF_COMPLETE_BOUNDS):
+            self._complete_below = math.inf
+        else:
+            self._complete_below = _SURELY_COMPLETE_BELOW
+
+    def stats(self, column: Column, leaves: tuple[int, ...]) -> ColumnStats:
+        is_float = column.type in FLOATS
+        total = ColumnStats(0, 0, 0, None, None, False if is_float else None, exact=True)
+        for group in self._groups:
+            chunks = [group.column(leaf) for leaf in leaves]
+            # A variant's first leaf has an entry for every value. The other leaves hold parts of values.
+            stats = self._chunk_stats(column.type, leaves[0], chunks[0])
+            size = sum(chunk.total_compressed_size for chunk in chunks)
+            total = merge_column_stats(total, replace(stats, column_size_bytes=size), column.type)
+        return total
+
+    def _chunk_stats(self, type_: str, leaf: int, chunk: Any) -> ColumnStats:
+        field = self._schema.column(leaf)
+        statistics = chunk.statistics
+        nulls = statistics.null_count if statistics is not None and statistics.has_null_count else None
+        if nulls is None and (field.max_definition_level == 0 or chunk.num_values == 0):
+            nulls = 0
+        values = None if nulls is None else chunk.num_values - nulls
+        low = high = None
+        nan: bool | None = None
+        exact = False
+        if values == 0:
+            exact, nan = True, False
+        elif statistics is not None and statistics.has_min_max and type_ not in TYPES_WITHOUT_BOUNDS:
+            raw_low, raw_high = statistics.min_raw, statistics.max_raw
+            nan = _is_nan(raw_low) or _is_nan(raw_high) or (False if self._reveals_nan else None)
+            low = _bound(raw_low, field, type_, upper=False)
+            high = _bound(raw_high, field, type_, upper=True)
+            exact = low is not None and high is not None and low[1] and high[1]
+            if isinstance(raw_low, bytes) and field.physical_type == "BYTE_ARRAY":
+                exact = exact and max(len(raw_low), len(raw_high)) < self._complete_below
+        return ColumnStats(
+            column_size_bytes=0,
+            value_count=values,
+            null_count=nulls,
+            min_value=low[0] if low else None,
+            max_value=high[0] if high else None,
+            contains_nan=nan if type_ in FLOATS else None,
+            exact=exact,
+        )
+
+
+def _is_nan(raw: object) -> bool:
+    return isinstance(raw, float) and math.isnan(raw)
+
+
+def _bound(raw: Any, field: Any, type_: str, upper: bool) -> tuple[str, bool] | None:
+    """A bound of the footer as text of the column's type, and whether it is exact."""
+    value = _bound_value(raw, field, type_)
+    if value is None:
+        return None
+    exact = True
+    if type_ in TIMESTAMPS or type_ in ("time", "time_ns"):
+        step = nanoseconds_per_unit(type_)
+        if isinstance(value, int) and value % step:
+            value, exact = (value // step + upper) * step, False
+    text = render_value(value, type_)
+    # Most databases cannot store a NUL in a text. The reference leaves such bounds out there, too.
+    return None if "\0" in text else (text, exact)
+
+
+def _bound_value(raw: Any, field: Any, type_: str) -> Comparable | None:
+    """A bound of the footer as a value of the column's type; None if the file's type does not determine it."""
+    physical, logical = field.physical_type, json.loads(field.logical_type.to_json())
+    kind = logical["Type"]
+    if type_ in INTEGER_RANGES and physical in ("INT32", "INT64") and kind in ("None", "Int"):
+        if kind == "Int" and not logical["isSigned"]:
+            return int(raw) & (2**32 - 1 if physical == "INT32" else 2**64 - 1)
+        return int(raw)
+    if (type_ in INTEGER_RANGES or decimal_parts(type_)) and kind == "Decimal":
+        return _decimal(raw, logical["scale"], type_)
+    if decimal_parts(type_) and physical in ("INT32", "INT64") and kind in ("None", "Int"):
+        return decimal.Decimal(int(raw))
+    if type_ in FLOATS and physical in ("FLOAT", "DOUBLE") and kind == "None":
+        if math.isnan(raw) or (type_ == "float32" and float32(raw) != raw):
+            return None
+        return float(raw)
+    if type_ == "boolean" and physical == "BOOLEAN":
+        return bool(raw)
+    if type_ == "date" and kind == "Date":
+        return math.copysign(math.inf, raw) if abs(raw) == 2**31 - 1 else int(raw)
+    if type_ in TIMESTAMPS and kind == "Timestamp":
+        return _timestamp(raw, logical, zoned=type_ == "timestamptz")
+    if type_ in ("time", "time_ns") and kind == "Time":
+        return int(raw) * NANOSECONDS_PER_UNIT[_unit(logical)]
+    if not isinstance(raw, bytes):
+        return None
+    if type_ in ("varchar", "json") and kind in ("String", "JSON", "Enum"):
+        return _text(raw)
+    if type_ == "uuid" and len(raw) == 16 and kind in ("UUID", "None"):
+        return str(uuid.UUID(bytes=raw))
+    return bytes(raw) if type_ == "blob" and kind == "None" else None
+
+
+def _decimal(raw: Any, scale: int, type_: str) -> Comparable | None:
+    unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else int(raw)
+    if type_ in INTEGER_RANGES:
+        return unscaled if scale == 0 else None
+    parts = decimal_parts(type_)
+    if parts is None or parts[1] < scale:
+        return None
+    return decimal.Decimal((unscaled < 0, tuple(map(int, str(abs(unscaled)))), -scale))
+
+
+def _timestamp(raw: int, logical: dict[str, Any], zoned: bool) -> Comparable | None:
+    if logical["isAdjustedToUTC"] != zoned:
+        return None
+    if abs(raw) == 2**63 - 1:  # the reference's infinities
+        return math.copysign(math.inf, raw)
+    return int(raw) * NANOSECONDS_PER_UNIT[_unit(logical)]
+
+
+def _unit(logical: dict[str, Any]) -> str:
+    return {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}[logical["timeUnit"]]
+
+
+def _text(raw: bytes) -> str | None:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:  # a bound that was truncated inside a character
+        return None

@@ -1,0 +1,87 @@
+"""What a snapshot changed: `ducklake_snapshot_changes.changes_made`, parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .quoted_names import parse_quoted_names
+
+_TABLE_CHANGE_KINDS = {
+    "inserted_into_table": "inserted",
+    "inlined_insert": "inserted",
+    "deleted_from_table": "deleted",
+    "inlined_delete": "deleted",
+    "altered_table": "altered",
+    "altered_view": "altered",
+    "dropped_table": "dropped",
+    "dropped_view": "dropped",
+    "compacted_table": "compacted",
+    "merge_adjacent": "compacted",
+    "rewrite_delete": "compacted",
+    "inline_flush": "flushed",
+    "flushed_inlined": "flushed",
+}
+
+
+@dataclass(frozen=True)
+class SnapshotChanges:
+    """The changes of one snapshot, as sets of ids and of names in lower case."""
+
+    created_schemas: frozenset[str] = frozenset()
+    dropped_schemas: frozenset[int] = frozenset()
+    created_relations: frozenset[tuple[str, str]] = frozenset()
+    """Schema and name of each table or view that was created or renamed. A rename lists the new name."""
+    relation_changes: frozenset[tuple[str, int]] = frozenset()
+    """The kind of each change ("inserted", "deleted", ...) and the id of the changed table or view."""
+    created_macros: frozenset[tuple[str, str, str]] = frozenset()
+    """Kind, schema and name of each created macro."""
+    dropped_macros: frozenset[tuple[str, int]] = frozenset()
+    """Kind and id of each dropped macro."""
+
+
+def parse_changes(changes_made: str) -> SnapshotChanges:
+    """The changes that `changes_made` lists. Entries of an unknown kind are ignored."""
+    created_schemas: set[str] = set()
+    dropped_schemas: set[int] = set()
+    created_relations: set[tuple[str, str]] = set()
+    relation_changes: set[tuple[str, int]] = set()
+    created_macros: set[tuple[str, str, str]] = set()
+    dropped_macros: set[tuple[str, int]] = set()
+    for entry in _entries(changes_made):
+        kind, _, value = entry.partition(":")
+        if kind == "created_schema":
+            created_schemas.add(parse_quoted_names(value)[0].lower())
+        elif kind == "dropped_schema":
+            dropped_schemas.add(int(value))
+        elif kind in ("created_table", "created_view"):
+            schema, name = parse_quoted_names(value, ".")
+            created_relations.add((schema.lower(), name.lower()))
+        elif kind in _TABLE_CHANGE_KINDS:
+            relation_changes.add((_TABLE_CHANGE_KINDS[kind], int(value)))
+        elif kind in ("created_scalar_macro", "created_table_macro"):
+            schema, name = parse_quoted_names(value, ".")
+            created_macros.add((kind.split("_")[1], schema.lower(), name.lower()))
+        elif kind in ("dropped_scalar_macro", "dropped_table_macro"):
+            dropped_macros.add((kind.split("_")[1], int(value)))
+    return SnapshotChanges(
+        frozenset(created_schemas),
+        frozenset(dropped_schemas),
+        frozenset(created_relations),
+        frozenset(relation_changes),
+        frozenset(created_macros),
+        frozenset(dropped_macros),
+    )
+
+
+def _entries(changes_made: str) -> Iterator[str]:
+    """The comma-separated entries. A comma inside a quoted name does not separate."""
+    start, in_quotes = 0, False
+    for position, character in enumerate(changes_made):
+        if character == '"':
+            in_quotes = not in_quotes
+        elif character == "," and not in_quotes:
+            yield changes_made[start:position]
+            start = position + 1
+    if start < len(changes_made):
+        yield changes_made[start:]

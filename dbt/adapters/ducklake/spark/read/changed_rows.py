@@ -1,0 +1,189 @@
+"""The rows of a change feed as DataFrames: inserted and deleted rows, and both as changes.
+
+While they are computed, rows have internal column names, since a table's columns may have any name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as s
+
+from ...lake.change_feed import ChangeFeed, DataFileDeletes
+from ...lake.deletes import SNAPSHOT_COLUMN
+from ...lake.errors import UnsupportedError
+from ...lake.snapshot import Table
+from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID
+from .local_rows import small_dataframe
+from .parquet import FileReader, base_name, read_parquet
+from .position_keys import position_keys
+from .scan import FILE, POSITION, TableScan, files_by_key, scan_dataframe
+
+CHANGE_TYPE = "change_type"
+
+_ROW_ID, _SNAPSHOT, _POSITION_KEY, _DELETED_AT = "_lake_row_id", "_lake_snapshot", "_lake_position_key", "_lake_gone"
+_MAX_BROADCAST_POSITIONS = 2_000_000
+"""Up to so many deleted positions are broadcast."""
+
+
+def changes(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> DataFrame:
+    """The inserted and deleted rows with their change type.
+
+    A row that is both inserted and deleted in one snapshot, by its row id, is updated.
+    """
+    inserted, deleted = _inserted(spark, file_reader, feed), _deleted(spark, file_reader, feed)
+    has_inserts = feed.inserted_files or feed.inserted_inlined_rows
+    has_deletes = feed.file_deletes or feed.deleted_inlined_rows
+    sides = (inserted, deleted, "insert", "update_postimage"), (deleted, inserted, "delete", "update_preimage")
+    parts = []
+    for rows, other_side, change_type, update_type in sides:
+        if not has_inserts or not has_deletes:
+            parts.append(rows.withColumn(CHANGE_TYPE, F.lit(change_type)))
+            continue
+        # Some transactions insert and delete a row more than once.
+        keys = other_side.select(
+            F.col(_ROW_ID).alias("_lake_other_row_id"),
+            F.col(_SNAPSHOT).alias("_lake_other_snapshot"),
+            F.lit(True).alias("_lake_is_update"),
+        ).distinct()
+        is_same = (F.col(_ROW_ID) == F.col("_lake_other_row_id")) & (F.col(_SNAPSHOT) == F.col("_lake_other_snapshot"))
+        kind = F.when(F.col("_lake_is_update"), F.lit(update_type)).otherwise(F.lit(change_type))
+        parts.append(rows.join(keys, is_same, "left").select(*rows.columns, kind.alias(CHANGE_TYPE)))
+    return _change_columns(parts[0].union(parts[1]), feed.table)
+
+
+def all_rows_as_inserts(spark: SparkSession, file_reader: FileReader, scan: TableScan) -> DataFrame:
+    """All rows of a table as changes of type `insert`, each with the snapshot that inserted it."""
+    rows = _scan(spark, file_reader, scan)
+    return _change_columns(rows.withColumn(CHANGE_TYPE, F.lit("insert")), scan.table)
+
+
+def inserted_rows(
+    spark: SparkSession, file_reader: FileReader, feed: ChangeFeed, with_virtual_columns: bool
+) -> DataFrame:
+    return _table_columns(_inserted(spark, file_reader, feed), feed.table, with_virtual_columns)
+
+
+def deleted_rows(
+    spark: SparkSession, file_reader: FileReader, feed: ChangeFeed, with_virtual_columns: bool
+) -> DataFrame:
+    return _table_columns(_deleted(spark, file_reader, feed), feed.table, with_virtual_columns)
+
+
+def deleted_rows_with_id(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed, row_id: str) -> DataFrame:
+    """The deleted rows with the table's columns and their row ids, in a column of this name."""
+    rows = _deleted(spark, file_reader, feed).select(*_internal_names(feed.table), _ROW_ID)
+    return rows.toDF(*(c.name for c in feed.table.columns), row_id)
+
+
+# -- inserted and deleted rows, under internal names, with row id and snapshot
+
+
+def _inserted(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> DataFrame:
+    scan = TableScan(feed.table, feed.end, feed.inserted_files, feed.name_maps or {}, feed.inserted_inlined_rows)
+    return _scan(spark, file_reader, scan).where(F.col(_SNAPSHOT).between(feed.start, feed.end))
+
+
+def _deleted(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> DataFrame:
+    rows = _scan(spark, file_reader, TableScan(feed.table, feed.end, (), {}, feed.deleted_inlined_rows))
+    return rows.union(_deleted_from_files(spark, file_reader, feed)) if feed.file_deletes else rows
+
+
+def _scan(spark: SparkSession, file_reader: FileReader, scan: TableScan) -> DataFrame:
+    rows = scan_dataframe(spark, file_reader, scan, with_virtual_columns=True)
+    return rows.toDF(*_internal_names(scan.table), _ROW_ID, _SNAPSHOT)
+
+
+def _deleted_from_files(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> DataFrame:
+    """The deleted rows of data files, each with the snapshot that deleted it.
+
+    A deleted row stays deleted, so the first snapshot that deletes a position counts. Later delete files may repeat it.
+    The end of a data file deletes the rows that are left.
+    """
+    files = files_by_key([deletes.data_file for deletes in feed.file_deletes])
+    salt, starts = position_keys({key: f.record_count for key, f in files.items()})
+    key_of = {f.id: key for key, f in files.items()}
+    scan = TableScan(feed.table, feed.end, tuple(files.values()), feed.name_maps or {})
+    all_rows = scan_dataframe(spark, file_reader, scan, with_virtual_columns=True, with_row_positions=True)
+    rows = all_rows.toDF(*_internal_names(feed.table), _ROW_ID, "_lake_begun", FILE, POSITION, "_lake_own")
+    if feed.existing_at is not None:
+        rows = rows.where(F.col("_lake_begun") <= feed.existing_at)
+    position_key = F.xxhash64(F.concat(FILE, F.lit(salt)) if salt else F.col(FILE)) + F.col(POSITION)
+    starts_by_id = {file_id: starts[key] for file_id, key in key_of.items()}
+    deletes = _deleted_positions(spark, file_reader, feed.file_deletes, starts_by_id)
+    ends = [(key_of[d.data_file.id], d.end_snapshot) for d in feed.file_deletes if d.end_snapshot is not None]
+    rows = rows.withColumn(_POSITION_KEY, position_key).join(deletes, _POSITION_KEY, "left" if ends else "inner")
+    deleted_at = F.col(_DELETED_AT)
+    if ends:
+        ended = small_dataframe(spark, ends, _lake_key=pa.string(), _lake_ended=pa.int64())
+        rows = rows.join(F.broadcast(ended), F.col(FILE) == F.col("_lake_key"), "left")
+        deleted_at = F.coalesce(deleted_at, F.col("_lake_ended"))
+    rows = rows.withColumn(_SNAPSHOT, deleted_at).where(F.col(_SNAPSHOT).between(feed.start, feed.end))
+    return rows.select(*_internal_names(feed.table), _ROW_ID, _SNAPSHOT)
+
+
+def _deleted_positions(
+    spark: SparkSession, file_reader: FileReader, file_deletes: Sequence[DataFileDeletes], starts: Mapping[int, int]
+) -> DataFrame:
+    """Each deleted position as a position key, with the snapshot that deleted it.
+
+    `starts` has the key of each data file's first row, by file id.
+    """
+    inlined = [(starts[d.data_file.id] + position, at) for d in file_deletes for position, at in d.inlined_deletes]
+    parts = [small_dataframe(spark, inlined, **{_POSITION_KEY: pa.int64(), _DELETED_AT: pa.int64()})]
+    files = [(f, starts[d.data_file.id]) for d in file_deletes for f in d.delete_files]
+    count = len(inlined) + sum(f.delete_count for f, _ in files)
+    if files:
+        for file, _ in files:
+            if file.format != "parquet":
+                raise UnsupportedError(
+                    f"{file.path} is a deletion vector (a puffin file), which Spark can not read; set the option"
+                    " write_deletion_vectors to false in DuckDB and rewrite the files with ducklake_rewrite_data_files"
+                )
+        schema = s.StructType([s.StructField(name, s.LongType(), True) for name in ("pos", SNAPSHOT_COLUMN)])
+        rows = read_parquet(spark, schema, [file_reader.spark_read_path(f.path) for f, _ in files])
+        delete_files = small_dataframe(
+            spark,
+            [(base_name(f.path), start, f.begin_snapshot) for f, start in files],
+            _lake_name=pa.string(),
+            _lake_start=pa.int64(),
+            _lake_begun=pa.int64(),
+        )
+        rows = rows.withColumn("_lake_file_name", F.col("_metadata.file_name"))
+        rows = rows.join(F.broadcast(delete_files), F.col("_lake_file_name") == F.col("_lake_name"))
+        key = (F.col("_lake_start") + F.col("pos")).alias(_POSITION_KEY)
+        parts.append(rows.select(key, F.coalesce(F.col(SNAPSHOT_COLUMN), F.col("_lake_begun")).alias(_DELETED_AT)))
+    every = parts[0] if len(parts) == 1 else parts[0].union(parts[1])
+    first = every.groupBy(_POSITION_KEY).agg(F.min(_DELETED_AT).alias(_DELETED_AT))
+    return F.broadcast(first) if count <= _MAX_BROADCAST_POSITIONS else first
+
+
+# -- columns
+
+
+def _internal_names(table: Table) -> list[str]:
+    return [f"_lake_c{index}" for index in range(len(table.columns))]
+
+
+def _change_columns(rows: DataFrame, table: Table) -> DataFrame:
+    """The columns of the change feed. A table's column of the same name as another gets a number appended."""
+    taken = {SNAPSHOT_ID, ROW_ID, CHANGE_TYPE}
+    names = []
+    for column in table.columns:
+        numbered = (f"{column.name}_{number}" for number in range(1, len(table.columns) + 4))
+        name = column.name if column.name.lower() not in taken else next(n for n in numbered if n.lower() not in taken)
+        taken.add(name.lower())
+        names.append(name)
+    internal = rows.select(_SNAPSHOT, _ROW_ID, CHANGE_TYPE, *_internal_names(table))
+    return internal.toDF(SNAPSHOT_ID, ROW_ID, CHANGE_TYPE, *names)
+
+
+def _table_columns(rows: DataFrame, table: Table, with_virtual_columns: bool) -> DataFrame:
+    """The table's columns, followed by the virtual columns unless the table has columns of these names."""
+    names = [c.name for c in table.columns]
+    if not with_virtual_columns or {ROW_ID, SNAPSHOT_ID} & {name.lower() for name in names}:
+        return rows.select(*_internal_names(table)).toDF(*names)
+    return rows.select(*_internal_names(table), _ROW_ID, _SNAPSHOT).toDF(*names, ROW_ID, SNAPSHOT_ID)

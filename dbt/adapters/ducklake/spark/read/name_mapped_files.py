@@ -1,0 +1,79 @@
+"""Data files without field ids: a name mapping says which of their columns is which.
+
+Such files were added to the table as they are. Some have columns only in their path, as `name=value` folders of Hive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as s
+
+from ...lake.files import NameMap, NameMapEntry
+from ...lake.partition_values import HIVE_NULL, hive_folder
+from ...lake.types import Column
+from ..sql.types import EXISTS_DEFAULT, has_scan_default, initial_default_literal, query_type, read_type
+from .parquet import url_decoded
+
+
+def mapped_field(column: Column, name_map: NameMap, physical: Mapping[int, str]) -> s.StructField:
+    """The field by which Spark finds a column in a file, given the physical types of the file's columns.
+
+    A column that the file lacks is a field that no file has. It reads as NULL or as the column's default.
+    """
+    entry = next((e for e in name_map if e.column_id == column.id), None)
+    if entry is None or entry.is_partition:
+        metadata: dict[str, Any] = {}
+        if has_scan_default(column) and entry is None:
+            metadata[EXISTS_DEFAULT] = initial_default_literal(column)
+        kind = query_type(column) if column.children else read_type(column, physical)
+        return s.StructField(_missing_name(column), kind, True, metadata)
+    return s.StructField(entry.source_name, _mapped_type(column, entry, physical), True)
+
+
+def _mapped_type(column: Column, entry: NameMapEntry, physical: Mapping[int, str]) -> s.DataType:
+    """The type of a column with the field names of the file."""
+    entries = {e.column_id: e for e in entry.children}
+
+    def child(c: Column) -> s.DataType:
+        return _mapped_type(c, entries[c.id], physical) if c.id in entries else query_type(c)
+
+    if column.type == "list":
+        return s.ArrayType(child(column.children[0]), True)
+    if column.type == "map":
+        return s.MapType(child(column.children[0]), child(column.children[1]), True)
+    if column.type == "struct":
+        names = [entries[c.id].source_name if c.id in entries else _missing_name(c) for c in column.children]
+        fields = zip(names, column.children, strict=True)
+        return s.StructType([s.StructField(name, child(c), True) for name, c in fields])
+    return read_type(column, physical)
+
+
+def with_partition_values(rows: DataFrame, columns: Sequence[Column], name_map: NameMap) -> DataFrame:
+    """Fills the columns whose values are only in the file's path."""
+    sources = {e.column_id: e.source_name for e in name_map if e.is_partition}
+    for column in columns:
+        if column.id in sources:
+            # The path is URL-encoded by Spark, and the folder's name once more by its writer.
+            path = url_decoded(F.col("_metadata.file_path"))
+            folder = F.regexp_extract(path, f"/{_literal_pattern(_encoded(sources[column.id]))}=([^/]*)/", 1)
+            value = F.when(folder != HIVE_NULL, url_decoded(folder))
+            rows = rows.withColumn(_missing_name(column), value.cast(query_type(column)))
+    return rows
+
+
+def _missing_name(column: Column) -> str:
+    return f"_lake_missing_{column.id}"
+
+
+def _encoded(name: str) -> str:
+    """A column's name as it is encoded in the name of a folder."""
+    return hive_folder(name, "").removesuffix("=")
+
+
+def _literal_pattern(text: str) -> str:
+    """A Java regular expression that matches exactly this text."""
+    return "".join("\\" + c if c in r"\.[]{}()*+-?^$|" else c for c in text)

@@ -1,0 +1,102 @@
+"""Decodes what files hold to what queries see, for types that Spark does not have: SQL for a scan's columns.
+
+`write/encoding.py` is the reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...lake.types import Column
+from .types import MISSING, convert_leaves, initial_default_literal, is_encoded
+
+
+def decode(sql: str, column: Column, physical_types: Mapping[int, str]) -> str:
+    """Returns the Spark SQL for a column as a query sees it, given the SQL for what a file holds.
+
+    `physical_types` has the physical types of the file's columns by column id. Only those of `WRITER_DEPENDENT_TYPES`,
+    and of columns that `needs_default`, must be there.
+
+    >>> decode("n", Column(1, "n", "int64"), {})
+    'n'
+    >>> decode("n", Column(1, "n", "int128"), {1: "DOUBLE"})
+    'cast(n as decimal(38,0))'
+    """
+    if _is_missing_with_default(column, physical_types):
+        return initial_default_literal(column)
+    if not needs_decoding(column, physical_types):
+        return sql
+
+    def decode_leaf(leaf_sql: str, leaf: Column) -> str:
+        return _decode_leaf(leaf_sql, leaf) if is_encoded(leaf, physical_types) else leaf_sql
+
+    return convert_leaves(sql, column, decode_leaf)
+
+
+def needs_decoding(column: Column, physical_types: Mapping[int, str]) -> bool:
+    if _is_missing_with_default(column, physical_types):
+        return True
+    return any(is_encoded(c, physical_types) for c in column.walk())
+
+
+def _is_missing_with_default(column: Column, physical_types: Mapping[int, str]) -> bool:
+    return physical_types.get(column.id) == MISSING and column.initial_default is not None
+
+
+def _decode_leaf(sql: str, column: Column) -> str:
+    if column.type == "uuid":
+        hexed = f"lower(hex({sql}))"
+        dashed = "concat_ws('-', " + ", ".join(
+            f"substr({hexed}, {start}, {length})" for start, length in ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+        )
+        return f"case when octet_length({sql}) = 16 then {dashed}) else cast({sql} as string) end"
+    if column.type == "time":
+        return _time_text(sql)
+    if column.type in ("int128", "uint128"):
+        return f"cast({sql} as decimal(38,0))"
+    if column.type == "timestamp_ns":
+        return _timestamp_of_nanoseconds(sql)
+    if column.type == "time_ns":
+        return _time_text(f"({sql} div 1000)")
+    if column.type == "timetz":
+        return f"concat({_time_text(sql)}, '+00')"
+    return _interval_text(sql)
+
+
+def _timestamp_of_nanoseconds(sql: str) -> str:
+    """Returns the timestamp of nanoseconds since 1970, rounded down to microseconds."""
+    micros = f"(({sql} - pmod({sql}, 1000)) div 1000)"
+    return f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ'1970-01-01 00:00:00')"
+
+
+def _time_text(micros: str) -> str:
+    """Returns the time of day of microseconds since midnight as text, in DuckDB's format."""
+    seconds = (
+        f"format_string('%02d:%02d:%02d', {micros} div 3600000000, ({micros} div 60000000) % 60,"
+        f" ({micros} div 1000000) % 60)"
+    )
+    fraction = f"rtrim('0', format_string('.%06d', {micros} % 1000000))"
+    text = f"if({micros} % 1000000 = 0, {seconds}, concat({seconds}, {fraction}))"
+    return f"case when {micros} is null then null else {text} end"
+
+
+def _interval_text(sql: str) -> str:
+    """Returns an interval as text, in DuckDB's format.
+
+    A file has months, days and milliseconds, each in four bytes, little endian.
+    """
+
+    def number(start: int) -> str:
+        swapped = ", ".join(f"substring({sql}, {start + 4 - i}, 1)" for i in range(1, 5))
+        unsigned = f"cast(conv(hex(concat({swapped})), 16, 10) as bigint)"
+        return f"({unsigned} - if({unsigned} >= 2147483648, 4294967296, 0))"
+
+    def part(count: str, unit: str) -> str:
+        return f"case when {count} = 0 then null else concat({count}, ' {unit}', if(abs({count}) = 1, '', 's')) end"
+
+    months, days, millis = number(1), number(5), number(9)
+    micros = f"(abs({millis}) * 1000)"
+    clock = f"concat(if({millis} < 0, '-', ''), {_time_text(micros)})"
+    time = f"case when {millis} = 0 and ({months} <> 0 or {days} <> 0) then null else {clock} end"
+    parts = (part(f"({months} div 12)", "year"), part(f"({months} % 12)", "month"), part(days, "day"), time)
+    return f"case when {sql} is null then null else concat_ws(' ', {', '.join(parts)}) end"
