@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -77,3 +79,15 @@ def test_a_commit_message_can_be_required(lake: LakeSession) -> None:
         lake.execute("create table t (a int)")
     with lake.transaction(message="here it is"):
         lake.execute("create table t (a int)")
+
+
+def test_statements_of_a_transaction_read_an_attached_lake_at_one_snapshot(lake: LakeSession, tmp_path: Path) -> None:
+    catalog = f"sqlite:{tmp_path}/other.sqlite"
+    with LakeSession(catalog, data_path=f"{tmp_path}/other/", spark=lake.spark) as other:
+        run(other, "create table t as select 1 as id")
+        lake.attach("other", catalog)
+        with lake.transaction():
+            run(lake, "create table first as select * from other.main.t")
+            run(other, "insert into t values (2)")
+            run(lake, "create table second as select * from other.main.t")
+    assert rows(lake, "select * from first") == rows(lake, "select * from second") == [(1,)]

@@ -277,3 +277,14 @@ def test_a_duckdb_file_that_another_process_holds_is_waited_for(
     release.set()
     assert lake.latest == 0
     holder.join()
+
+
+@pytest.mark.parametrize("kind", ["postgres", "mysql"])
+def test_a_reading_transaction_sees_one_state_of_the_catalog(kind: str, new_lake: NewLake) -> None:
+    lake = Lake(new_lake(kind))
+    with lake.catalog.read() as connection:
+        before = lake.catalog.latest_snapshot(connection)
+        with lake.transaction() as transaction:
+            transaction.create_schema("s")
+        assert lake.latest == before.id + 1
+        assert lake.catalog.latest_snapshot(connection) == before

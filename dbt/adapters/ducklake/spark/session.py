@@ -30,7 +30,7 @@ from .read.planner import Planner
 from .results import Input, Result, inputs_at
 from .sql import statements as st
 from .sql.quoting import quoted
-from .transactions import ThreadTransactions, TransactionFrame
+from .transactions import ThreadTransactions
 
 
 class LakeSession:
@@ -346,7 +346,7 @@ class LakeSession:
         in_transaction = self.in_transaction
         with self._transactions.running_or_new_frame() as frame:
             transaction = self._transactions.transaction_on(lake, frame).nested()
-            context = self._transactions.query_context(TransactionFrame({**frame.transactions, lake: transaction}, frame.reads))
+            context = self._transactions.query_context(frame, {lake: transaction})
             rows = change(CommandContext(context, self._planner, transaction, self._lakes[lake], in_transaction))
             transaction.merge_into_parent()
         return rows

@@ -189,13 +189,19 @@ class ThreadTransactions:
         """Sets where the thread resolves unqualified names."""
         self._thread.current_lake, self._thread.current_schema = lake, schema
 
-    def query_context(self, frame: TransactionFrame | None = None) -> QueryContext:
-        """Names and reads in a frame: by default the innermost open one, or the newest snapshot if none is open."""
+    def query_context(
+        self, frame: TransactionFrame | None = None, nested: Mapping[str, Transaction] | None = None
+    ) -> QueryContext:
+        """Names and reads in a frame: by default the innermost open one, or the newest snapshot if none is open.
+
+        `nested` has the transactions of one statement, which take the place of the frame's on their lakes.
+        """
         if frame is None:
             frame = self._thread.frames[-1] if self._thread.frames else TransactionFrame({})
+        own = nested or {}
         return QueryContext(
             self._lakes,
-            lambda lake: self.transaction_on(lake, frame),
+            lambda lake: own[lake.lower()] if lake.lower() in own else self.transaction_on(lake, frame),
             self.current_lake,
             self._thread.current_schema or self.default_schema,
             frame.record_read,

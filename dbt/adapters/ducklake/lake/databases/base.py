@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
@@ -33,7 +33,7 @@ class Database:
     supports_inlined_variants = False
     inlined_structs_are_sql = True
     """Whether the reference stores inlined structs as text in the form of SQL."""
-    isolation_level: str | None = None
+    isolation_level: ClassVar[str | None] = None
     """What a transaction asks for if the database's default lets two queries see different states."""
 
     def engine(self) -> sa.Engine:
