@@ -28,12 +28,12 @@ def _stats(node: str, *, rows: int | None = None, built_from: Any = None) -> dic
     """The statistics of a relation that has no rows that are known of, and those of a table."""
     found = [
         StatsItem("snapshot", "Snapshot", AnyInteger(), True, "The last snapshot that changed the relation"),
-        StatsItem("changed_at", "Changed at", AnyString(), True, "When that was"),
+        StatsItem("changed_at", "Changed at", AnyString(), True, "When that snapshot was committed"),
         StatsItem("changed_by", "Changed by", "tester", True, "The author of that snapshot"),
-        StatsItem("message", "Message", AnyStringWith(f"{node} ("), True, "What its author says of it"),
+        StatsItem("message", "Message", AnyStringWith(f"{node} ("), True, "The commit message of that snapshot"),
     ]
     if built_from is not None:
-        what = "What it was made from, and at which snapshots"
+        what = "The inputs of that snapshot, and the snapshot at which each was read"
         found.append(StatsItem("built_from", "Built from", built_from, True, what))
     if rows is not None:
         found += [
