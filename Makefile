@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The dbt that the tests run on. CI runs a part of the functional tests on dbt-core 1.12 too.
+DBT ?= dbt-core<1.12
 STAMP := $(VENV)/.installed
 
 .PHONY: check lint test quickstart bench format clean
@@ -9,7 +11,7 @@ STAMP := $(VENV)/.installed
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' '$(DBT)'
 	touch $@
 
 lint: style types layers  ## what pre-commit runs too
@@ -30,10 +32,12 @@ layers: $(STAMP)
 
 check: lint  ## quick checks, without Spark and servers
 	$(BIN)/pytest tests/unit -n 2 -m 'not catalogs and not processes and not long'
+	$(BIN)/pytest tests/docs --ignore-glob '*/test_examples_*'
 
-test: lint java  ## everything, as CI runs it
+test: lint java docs  ## everything, as CI runs it
 	$(BIN)/pytest tests/unit -n 2
 	$(BIN)/pytest tests/ui
+	$(BIN)/pytest tests/docs
 	$(BIN)/pytest tests/spark tests/interop -n 2 -m 'not long'
 	$(BIN)/pytest tests/functional -n 2 --dist loadscope  # the tests of a class share a project
 
@@ -42,6 +46,21 @@ quickstart: $(STAMP) java  ## a first lake, in the folder quickstart/
 
 bench: $(STAMP) java
 	$(BIN)/python -m benchmarks
+
+DOCS_STAMP := $(VENV)/.installed-docs
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
+.PHONY: docs docs-serve reference
+docs: $(DOCS_STAMP)  ## the site of docs/, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+reference: $(STAMP)  ## docs/reference/, from the code
+	$(BIN)/python docs/generate_reference.py
+
+docs-serve: $(DOCS_STAMP)  ## the same on http://127.0.0.1:8000, rebuilt on every change
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 .PHONY: java
 java: $(STAMP)
@@ -52,4 +71,4 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) quickstart .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) quickstart site .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -26,6 +26,7 @@ def main() -> int:
     if FOLDER.exists():
         shutil.rmtree(FOLDER)
     FOLDER.mkdir()
+    (FOLDER / ".gitignore").write_text("*\n")
     os.environ["SHOP_FOLDER"] = str(FOLDER)
     print(f"A lake in {FOLDER}: its catalog is one SQLite file, its data are Parquet files.\n")
     if not dbt("build"):

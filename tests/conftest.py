@@ -9,11 +9,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
+from dbt.adapters.ducklake.lake.catalog import Catalog
 from dbt.adapters.ducklake.spark.engine.spark_session import LISTING_SETTINGS, SESSION_SETTINGS, START_SETTINGS
 
 from . import servers
@@ -52,6 +55,36 @@ def connect_port() -> Iterator[None]:
     with open(Path(tempfile.gettempdir()) / "ducklake-tests-connect.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+LoseAnswer = Callable[..., None]
+"""Makes the next write transaction of a catalog end with an error: `lose_answer(catalog, commits=True)`."""
+
+
+@pytest.fixture
+def lose_answer(monkeypatch: pytest.MonkeyPatch) -> LoseAnswer:
+    """Takes the answer from the next COMMIT of a change, as if the connection broke before or after it."""
+
+    def lose(catalog: Catalog, commits: bool) -> None:
+        engine, commit_itself, state = catalog._engine, catalog._engine.dialect.do_commit, {"lost": False}
+
+        def note(connection: sa.Connection) -> None:
+            state["now"] = not state["lost"] and connection.get_execution_options()["lake_write"]
+
+        def commit(connection: Any) -> None:
+            if not state["now"]:
+                commit_itself(connection)
+                return
+            state["lost"] = True
+            if commits:
+                commit_itself(connection)
+            driver: Any = engine.dialect.loaded_dbapi
+            raise getattr(driver, "OperationalError", driver.Error)("server closed the connection unexpectedly")
+
+        sa.event.listen(engine, "commit", note)
+        monkeypatch.setattr(engine.dialect, "do_commit", commit)
+
+    return lose
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ def test_quickstart_builds_a_lake_that_duckdb_reads(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "What to look at next" in done.stdout
     folder = tmp_path / "quickstart"
+    assert (folder / ".gitignore").read_text() == "*\n"
     lake = reference.connect(f"sqlite:{folder}/metadata.sqlite", f"{folder}/data/")
     try:
         assert lake.execute("select count(*) from lake.main.orders").fetchall() == [(108,)]

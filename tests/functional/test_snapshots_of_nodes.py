@@ -13,6 +13,7 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 from .. import reference
+from ..conftest import LoseAnswer
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
 
@@ -269,3 +270,25 @@ class TestTwoRunsAtOnce:
                 assert "same" in log
                 assert f"snapshot {before + 1} by tester" in log
         assert ask(f"select count(*) from lake.{project.test_schema}.same") == [(3,)]
+
+
+class TestAnAnswerToCommitIsLost:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "log.sql": "{{ config(materialized='incremental', incremental_strategy='append') }}\nselect 1 as id",
+        }
+
+    def test_the_node_succeeds_if_its_snapshot_is_there(self, project: Any, ask: Ask, lose_answer: LoseAnswer) -> None:
+        run_dbt(["run"])
+        catalog = project.adapter.connections.session.lake().catalog
+        before = newest(ask)
+        lose_answer(catalog, commits=True)
+        _, log = run_dbt_and_capture(["run"])
+        assert f"snapshot {before + 1}, 1 row" in log
+        lose_answer(catalog, commits=False)
+        results = run_dbt(["run"], expect_pass=False)
+        assert "nothing was changed" in results[0].message
+        assert ask(f"select count(*) from {project.test_schema}.log") == [(2,)]
+        run_dbt(["run"])
+        assert ask(f"select count(*) from {project.test_schema}.log") == [(3,)]

@@ -319,7 +319,10 @@ class TestLineage:
     def test_docs_tell_which_version_was_built_from_which(self, project: Any, ask: Ask) -> None:
         run_dbt(["run"])
         run_dbt(["run", "-s", "base"])
-        run_dbt(["docs", "generate"])
+        _, log = run_dbt_and_capture(["docs", "generate"])
+        assert log.count("Snapshot lineage written to target/snapshot_lineage.html") == 1, "a user cannot guess it"
+        _, log = run_dbt_and_capture(["--quiet", "docs", "generate"])
+        assert "snapshot_lineage" not in log
         target = Path(project.project_root) / "target"
         content = json.loads((target / "snapshot_lineage.json").read_text())
         assert content["format"] == 1

@@ -107,3 +107,26 @@ def _write_and_read(lake: Both) -> None:
     lake.spark("insert into t values (1000, 'a b')")
     lake.compare()
     lake.agree("select * from t where r = 'r %1'")
+
+
+def test_a_keyword_is_the_name_of_a_column(open_lake: Callable[..., Both]) -> None:
+    """A table with a column called `nothing` could not be read on SQLite once it had inlined rows.
+
+    The unit tests try every keyword of every catalog database.
+    """
+    lake = open_lake("sqlite")
+    with lake.connection() as connection:
+        reserved = "select keyword_name from duckdb_keywords() where keyword_category = 'reserved'"
+        words = [*(word for (word,) in connection.execute(reserved).fetchall()), "nothing", "regexp", "raise"]
+    definitions = [", ".join(f"{quote(word)} int" for word in words) for quote in (_spark, _duck)]
+    values = ", ".join(str(i) for i in range(len(words)))
+    lake.spark(f"create table ours ({definitions[0]})", f"insert into ours values ({values})")
+    lake.duckdb(
+        f"create table theirs ({definitions[1]})",
+        f"insert into theirs values ({values})",
+        f"insert into ours values ({values})",
+    )
+    for table in ("ours", "theirs"):
+        lake.spark(f"update {table} set `nothing` = -1 where `select` > 0")
+        lake.agree(f"select * from {table}")
+        assert lake.spark_rows(f"select distinct `nothing` from {table}") == [(-1,)]

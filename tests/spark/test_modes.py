@@ -46,6 +46,11 @@ with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings) 
     print(feed.toArrow().to_pylist(), diff.toArrow().to_pylist())
     none = lake.sql("select * from ducklake_options() where false").count()
     print([{"n": lake.sql("select * from t where a < 3").count()}], none)
+    lake.execute("create table two as select 1 as id, 'a' as v union all select 2, 'b'")
+    lake.execute("create table many as select id from range(0, 100000, 1, 4)")
+    files = [lake.sql(f"select * from ducklake_list_files('{name}')").count() for name in ("two", "many")]
+    lake.spark.sql("set spark.sql.ansi.doubleQuotedIdentifiers=true")
+    print([{"files": files}], lake.sql('select count(*) as n from "two" where "id" = 2').toArrow().to_pylist())
 """
 
 EXPECTED = [
@@ -55,6 +60,7 @@ EXPECTED = [
     "[{'n': 100, 'next(n)': 200}]",
     "[{'c': 'delete', 'n': 3}] [{'diff': 'added', 'n': 3}]",
     "[{'n': 3}] 0",
+    "[{'files': [1, 4]}] [{'n': 1}]",
 ]
 
 

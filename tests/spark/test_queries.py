@@ -96,18 +96,22 @@ def test_information_schema_lists_schemas_tables_columns_and_views(lake: LakeSes
         "create schema s comment 'of s'",
         "create table s.t (id bigint not null comment 'who', name string default 'x') comment 'of t'",
         "create view s.v as select id, name from s.t",
+        "alter table s.t alter column name set default 'y'",  # rows from before a column keep its first default
+        "create table s.u (n int default 1 + 1)",
     )
     where = "where table_schema = 's' order by table_name"
     assert rows(
         lake, f"select table_catalog, table_name, table_type, comment from information_schema.tables {where}"
     ) == [
         ("lake", "t", "BASE TABLE", "of t"),
+        ("lake", "u", "BASE TABLE", None),
         ("lake", "v", "VIEW", None),
     ]
     columns = "select table_name, column_name, ordinal_position, is_nullable, data_type, column_default, comment"
     assert rows(lake, f"{columns} from lake.information_schema.columns {where}, ordinal_position") == [
         ("t", "id", 1, "NO", "bigint", None, "who"),
-        ("t", "name", 2, "YES", "string", "'x'", None),
+        ("t", "name", 2, "YES", "string", "'y'", None),
+        ("u", "n", 1, "YES", "int", "1 + 1", None),
         ("v", "id", 1, "YES", "bigint", None, None),
         ("v", "name", 2, "YES", "string", None, None),
     ]

@@ -8,8 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
-from dbt.adapters.ducklake.lake.errors import LakeError
+from dbt.adapters.ducklake.lake.commit import protocol
+from dbt.adapters.ducklake.lake.errors import CommitUnknownError, LakeError
 
+from ..conftest import LoseAnswer
 from .helpers import other_session, rows, run, snapshots, value
 
 
@@ -91,3 +93,49 @@ def test_statements_of_a_transaction_read_an_attached_lake_at_one_snapshot(lake:
             run(other, "insert into t values (2)")
             run(lake, "create table second as select * from other.main.t")
     assert rows(lake, "select * from first") == rows(lake, "select * from second") == [(1,)]
+
+
+# -- the connection breaks during COMMIT
+
+
+def test_a_commit_whose_answer_is_lost_succeeds_if_it_took_place(lake: LakeSession, lose_answer: LoseAnswer) -> None:
+    run(lake, "create table t (a int)")
+    lose_answer(lake.lake().catalog, commits=True)
+    done = lake.execute("insert into t values (1), (2)")
+    assert (done.snapshot_id, done.rows_affected) == (2, 2)
+    lose_answer(lake.lake().catalog, commits=True)
+    with lake.transaction(message="two"):
+        run(lake, "insert into t values (3)", "insert into t values (4)")
+    assert rows(lake, "select a from t order by a") == [(1,), (2,), (3,), (4,)]
+    assert snapshots(lake) == 3
+
+
+def test_a_commit_that_did_not_take_place_has_changed_nothing(lake: LakeSession, lose_answer: LoseAnswer) -> None:
+    run(lake, "create table t (a int)")
+    lose_answer(lake.lake().catalog, commits=False)
+    with pytest.raises(LakeError, match="nothing was changed"):
+        lake.execute("insert into t values (1)")
+    assert not lake.in_transaction
+    lake.execute("insert into t values (2)")
+    assert rows(lake, "select a from t") == [(2,)]
+
+
+def test_a_commit_that_may_have_taken_place_is_never_run_again(
+    lake: LakeSession, lose_answer: LoseAnswer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(lake, "create table t (a int)")
+
+    def unknown(*_: object) -> bool:
+        raise CommitUnknownError("nobody knows", "select 1")
+
+    monkeypatch.setattr(protocol, "took_place", unknown)
+    lose_answer(lake.lake().catalog, commits=True)
+    lake.begin()
+    lake.execute("insert into t values (1)")
+    with pytest.raises(CommitUnknownError):
+        lake.commit()
+    assert not lake.replay()
+    lose_answer(lake.lake().catalog, commits=True)
+    with pytest.raises(CommitUnknownError):
+        lake.execute("insert into t values (2)")
+    assert rows(lake, "select a from t order by a") == [(1,), (2,)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import PySparkException
 
 from dbt.adapters.ducklake import LakeSession
+from dbt.adapters.ducklake.lake.errors import LakeError
 
 from .helpers import rows, run, snapshots
 
@@ -25,7 +27,7 @@ def test_views_resolve_names_in_their_own_schema(lake: LakeSession) -> None:
 
 
 def test_a_view_with_an_error_is_refused_when_it_is_created(lake: LakeSession) -> None:
-    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+    with pytest.raises(Exception, match="there is no table or view main.nowhere in lake lake"):
         lake.execute("create view v as select * from nowhere")
     assert snapshots(lake) == 0
 
@@ -37,8 +39,20 @@ def test_temporary_views_may_read_the_lake(lake: LakeSession) -> None:
 
 def test_a_view_cannot_read_itself(lake: LakeSession) -> None:
     run(lake, "create table t as select 1 as a", "create view v as select a from t")
-    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+    with pytest.raises(Exception, match="there is no table or view main.v in lake lake"):
         lake.execute("create or replace view v as select a from v")
     run(lake, "alter view v as select a + 1 as a from t", "alter view v rename to w")
     assert rows(lake, "select a from w") == [(2,)]
     assert lake.execute("drop view if exists nowhere.v").snapshot_id is None
+
+
+def test_drop_view_drops_a_temporary_view(lake: LakeSession) -> None:
+    run(lake, "create or replace temporary view seen as select 1 as id", "drop view seen", "drop view if exists seen")
+    with pytest.raises((LakeError, PySparkException)):
+        rows(lake, "select * from seen")
+    run(lake, "create view seen as select 2 as id", "create or replace temporary view seen as select 1 as id")
+    run(lake, "drop view seen")
+    assert rows(lake, "select * from seen") == [(1,)]
+    run(lake, "drop view seen")
+    with pytest.raises(LakeError, match="seen"):
+        lake.execute("drop view seen")

@@ -10,16 +10,8 @@ from dbt.adapters.protocol import AdapterConfig
 from dbt_common.exceptions import CompilationError
 
 from .incremental import check_strategy
+from .other_adapters import check_own_config
 from .table_layout import TableLayout
-
-# Settings of dbt-spark that mean nothing in a lake, and what to use instead.
-_UNSUPPORTED = {
-    "location_root": "a lake's files are where its data_path says",
-    "clustered_by": "use partition_by: ['bucket(8, column)'], or sorted_by",
-    "buckets": "use partition_by: ['bucket(8, column)']",
-    "options": "use table_options",
-    "tblproperties": "use table_options",
-}
 
 
 @dataclass
@@ -40,12 +32,7 @@ class DucklakeConfig(AdapterConfig):
 
 def check_model_config(config: Any) -> None:
     """Raises for the first invalid setting, before the model runs."""
-    for name, instead in _UNSUPPORTED.items():
-        if config.get(name) is not None:
-            raise CompilationError(f"{name} has no meaning in a lake: {instead}")
-    file_format = config.get("file_format")
-    if file_format not in (None, "parquet", "ducklake"):
-        raise CompilationError(f"file_format is {file_format!r}, but a lake's files are Parquet; leave it out")
+    check_own_config(config)
     TableLayout.from_config(config).check_syntax()
     if config.get("materialized") == "incremental":
         check_strategy(config)

@@ -16,11 +16,13 @@ from pyspark.sql import DataFrame
 
 from .lake.commit.staged import CommitInfo
 from .lake.transaction import ChangeCounts
+from .progress import RunningNode, abbreviated_count, progress_log
 from .spark.results import Input, Result
 from .spark.session import LakeSession
-from .spark.sql.statements import Commit, Statement, parse, split
+from .spark.sql.statements import Commit, Statement, split
 
 _view_numbers = count(1)
+_node_numbers = count(1)
 
 CommitInfoFactory = Callable[[list[Input], ChangeCounts], CommitInfo]
 """Makes the author, message and extra info of a node's commit from its inputs and its changes."""
@@ -108,17 +110,24 @@ class Handle:
         self._temporary_views: list[str] = []
         self._cancelled = threading.Event()
         self._cancellable_blocks = 0
+        self.start_node()
+
+    def start_node(self) -> None:
+        """Gives the Spark jobs that follow the name of the connection, which is that of the node."""
+        name = str(getattr(self._connection, "name", None) or "dbt")
+        # Spark Connect separates tags with commas. A node can run more than once in a process.
+        self._node = RunningNode(self.session, name, f"{name.replace(',', '_')}-{next(_node_numbers)}")
 
     def cursor(self) -> Cursor:
         return Cursor(self)
 
     @contextmanager
     def cancellable(self) -> Iterator[None]:
-        """Tags the Spark jobs of the block, so that `cancel` can stop them."""
+        """Tags the Spark jobs of the block, so that `cancel` can stop them, and logs their progress."""
         self._raise_if_cancelled()
         self._cancellable_blocks += 1
         try:
-            with self.session.job_tag(self._job_tag):
+            with self.session.job_tag(self._node.tag, self._node.name), progress_log.of(self._node):
                 yield
         finally:
             self._cancellable_blocks -= 1
@@ -131,7 +140,7 @@ class Handle:
         """Runs one or more statements. Returns the result of the last one."""
         result = Result()
         for text in split(sql):
-            result = self._run(parse(text))
+            result = self._run(self.session.parse(text))
         return result
 
     def _run(self, statement: Statement) -> Result:
@@ -210,17 +219,13 @@ class Handle:
     def cancel(self) -> None:
         """Stops the Spark jobs of this handle's thread. Called by another thread. Nothing is committed after it."""
         self._cancelled.set()
-        threading.Thread(target=self._cancel_jobs, name=f"cancel-{self._job_tag}", daemon=True).start()
+        threading.Thread(target=self._cancel_jobs, name=f"cancel-{self._node.tag}", daemon=True).start()
 
     def _cancel_jobs(self) -> None:
         # Repeatedly: between two jobs, or while Spark is starting, a statement has no job to cancel.
         while self._cancellable_blocks:
-            self.session.cancel(self._job_tag)
+            self.session.cancel(self._node.tag)
             time.sleep(0.5)
-
-    @property
-    def _job_tag(self) -> str:
-        return f"dbt-{id(self)}"
 
 
 def _response_text(snapshot: int | None, rows: int, files: int | None) -> str:
@@ -228,14 +233,7 @@ def _response_text(snapshot: int | None, rows: int, files: int | None) -> str:
         return "no change"
     parts = [f"snapshot {snapshot}"]
     if rows or files:
-        parts.append(f"{_abbreviated(rows)} row{'' if rows == 1 else 's'}")
+        parts.append(f"{abbreviated_count(rows)} row{'' if rows == 1 else 's'}")
     if files:
         parts.append(f"{files} file{'' if files == 1 else 's'}")
     return ", ".join(parts)
-
-
-def _abbreviated(count: int) -> str:
-    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if count >= 10 * size or (count >= size and size > 10**3):
-            return f"{count / size:.1f}{unit}"
-    return str(count)

@@ -77,18 +77,20 @@ class DucklakeConnectionManager(SQLConnectionManager):
         return _session_cache.get(cast(DucklakeCredentials, self.profile.credentials))
 
     def start_spark(self) -> None:
-        """Starts Spark while dbt still parses the project. Leaves errors in the profile to `open`, which shows them."""
+        """Opens the lake, then starts Spark while dbt still parses the project. Errors in the profile come first."""
         try:
             self.session.start_spark()
         except LakeError as error:
-            logger.debug(f"Spark is not started yet: {error}")
+            raise FailedToConnectError(str(error)) from error
 
     @classmethod
     def open(cls, connection: Connection) -> Connection:
         if connection.state == ConnectionState.OPEN:
             return connection
         try:
-            connection.handle = Handle(_session_cache.get(connection.credentials), connection)
+            session = _session_cache.get(connection.credentials)
+            session.raise_start_failure()
+            connection.handle = Handle(session, connection)
         except LakeError as error:
             connection.handle = None
             connection.state = ConnectionState.FAIL
@@ -118,11 +120,13 @@ class DucklakeConnectionManager(SQLConnectionManager):
         def open_with_context(lazy: Connection) -> Connection:
             self.open(lazy)
             lazy.handle.commit_context = context
+            lazy.handle.start_node()
             return lazy
 
         if connection.state == ConnectionState.OPEN:
             connection.handle.commit_context = context
             connection.handle.returned_rows = False
+            connection.handle.start_node()
         else:
             connection.handle = LazyHandle(open_with_context)
         return connection

@@ -12,6 +12,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from .lake.databases.connection_string import parse_catalog
 from .lake.errors import LakeError
 from .lake.retry import Retry
+from .spark.engine.keep_alive import parse_duration
 from .spark.session import LakeSession
 
 
@@ -39,6 +40,14 @@ def _is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
+def _is_duration(value: Any) -> bool:
+    try:
+        parse_duration(value)
+    except LakeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class _Rule:
     """What a field accepts. An error never shows the value of a secret field."""
@@ -61,7 +70,7 @@ _FIELDS: Mapping[str, _Rule] = {
     "create_if_not_exists": _FLAG,
     "data_inlining_row_limit": _Rule(_is_count, "a number of rows"),
     "retry": _Rule(_is_mapping, "the fields max_count, wait_ms and backoff"),
-    "spark": _Rule(_is_mapping, "the fields master or remote, and config"),
+    "spark": _Rule(_is_mapping, "the fields master or remote, config and keep_alive"),
     "storage": _Rule(_is_mapping, "the fields endpoint, region, key, secret and session_token", secret=True),
     "attach": _Rule(lambda v: isinstance(v, list), "a list of lakes, each with name and catalog", secret=True),
 }
@@ -74,6 +83,7 @@ _SPARK: Mapping[str, _Rule] = {
     "master": _Rule(_is_text, "a master such as local[*] or spark://host:7077"),
     "remote": _Rule(_is_text, "an address such as sc://host:15002", secret=True),  # it may carry a token
     "config": _Rule(_is_mapping, "settings such as spark.driver.memory: 4g", secret=True),
+    "keep_alive": _Rule(_is_duration, "a time such as 90s, 30m or 2h"),
 }
 _STORAGE: Mapping[str, _Rule] = {
     name: _Rule(_is_scalar, "a text", secret=True) for name in ("endpoint", "region", "key", "secret", "session_token")
@@ -129,6 +139,8 @@ class DucklakeCredentials(Credentials):
         _check_fields(spark, _SPARK, "spark.")
         if spark.get("master") and spark.get("remote"):
             raise DbtRuntimeError("the fields spark.master and spark.remote exclude each other: give the one you mean")
+        if spark.get("keep_alive") and spark.get("remote"):
+            raise DbtRuntimeError("the field spark.keep_alive keeps a local Spark; leave it or spark.remote out")
         _check_fields(fields.get("storage") or {}, _STORAGE, "storage.")
         for index, lake in enumerate(fields.get("attach") or []):
             where = f"attach[{index}]"

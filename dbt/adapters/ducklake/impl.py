@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import agate
@@ -31,6 +32,8 @@ from .history.node_commit import NodeCommit, dbt_command, default_message
 from .lake.errors import LakeError, NotFoundError, SchemaChangeError
 from .lake.lake_creation import FORMAT_VERSION
 from .lake.snapshot import Macro, Schema, Table, View
+from .other_adapters import IgnoredSettings, PackageConfig
+from .progress import at_terminal, progress_log
 from .relation import DucklakeRelation
 from .spark.sql.definitions import with_new_fields
 from .spark.sql.quoting import quoted, string_literal
@@ -72,6 +75,8 @@ class DucklakeAdapter(HistoryMethods):
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
         self.Relation = DucklakeRelation.with_source_time_travel(SourceTimeTravel.from_config(config))
+        self._ignored_settings = IgnoredSettings()
+        progress_log.enabled = at_terminal(config)
         if dbt_command(config) in _SPARK_COMMANDS and hasattr(config, "args"):
             self.connections.start_spark()
 
@@ -90,7 +95,20 @@ class DucklakeAdapter(HistoryMethods):
             yield
 
     def pre_model_hook(self, config: Any) -> None:
-        check_model_config(config)
+        settings = self._settings(config)
+        check_model_config(settings)
+        if isinstance(settings, PackageConfig) and settings.ignored:
+            self._ignored_settings.add(config.model.package_name, config.model.unique_id, settings.ignored)
+
+    def _settings(self, config: Any) -> Any:
+        """The settings of a model. For one of an installed package, without those that are for other adapters."""
+        package = getattr(getattr(config, "model", None), "package_name", self.config.project_name)
+        return config if package == self.config.project_name else PackageConfig.read(config)
+
+    def cleanup_connections(self) -> None:
+        super().cleanup_connections()
+        if (warning := self._ignored_settings.take_warning()) is not None:
+            logger.warning(warning)
 
     # -- relations, from the catalog
 
@@ -132,10 +150,12 @@ class DucklakeAdapter(HistoryMethods):
 
     @available.parse_none
     def drop_relation(self, relation: BaseRelation) -> None:
-        if relation.schema is None:
-            self.session.spark.catalog.dropTempView(relation.identifier or "")
-        else:
-            super().drop_relation(relation)
+        if not relation.schema:
+            # A bare name is a temporary view, or a table that a package created by it in the current schema.
+            dropped = self.session.spark.catalog.dropTempView(relation.identifier or "")
+            if dropped or not relation.is_table:
+                return
+        super().drop_relation(relation)
 
     # -- the catalog of dbt docs
 
@@ -229,7 +249,7 @@ class DucklakeAdapter(HistoryMethods):
     @available.parse(lambda *a, **k: "")
     def layout_clauses(self, config: Any) -> str:
         """PARTITIONED BY, SORTED BY and TBLPROPERTIES of a model, for CREATE TABLE."""
-        return TableLayout.from_config(config).create_clauses()
+        return TableLayout.from_config(self._settings(config)).create_clauses()
 
     @available.parse_none
     def evolve_layout(self, relation: BaseRelation, config: Any, before_schema_change: bool = False) -> None:
@@ -238,7 +258,7 @@ class DucklakeAdapter(HistoryMethods):
         Before a schema change the model's keys may name columns that the table does not have yet. Then only the old
         keys are removed, so that the schema change may drop their columns.
         """
-        for change in TableLayout.from_config(config).changes(relation.render()):
+        for change in TableLayout.from_config(self._settings(config)).changes(relation.render()):
             try:
                 self.session.execute(change.statement)
             except (NotFoundError, SchemaChangeError):
@@ -274,7 +294,7 @@ class DucklakeAdapter(HistoryMethods):
 
     @available.parse(lambda *a, **k: "")
     def partitions_condition(self, config: Any) -> str:
-        return incremental.partitions_condition(config)
+        return incremental.partitions_condition(self._settings(config))
 
     @available.parse_list
     def microbatch_conditions(self, model: Any, columns: Iterable[DucklakeColumn]) -> list[str]:
@@ -317,9 +337,16 @@ class DucklakeAdapter(HistoryMethods):
     def python_model_query(self, model: Mapping[str, Any], code: str) -> str:
         """Runs a Python model. Returns the query that reads its rows."""
         with self.handle.cancellable():
-            rows = python_models.run_python_model(model["name"], code, self.session)
+            source = python_models.ModelSource.of(model, self._package_folder(model.get("package_name")))
+            rows = python_models.run_python_model(source, code, self.session)
             view = self.handle.temporary_view(rows)
         return f"select * from {quoted(view)}"
+
+    def _package_folder(self, package: str | None) -> Path:
+        """The folder of the project, or of an installed package."""
+        root = Path(self.config.project_root)
+        is_root = package in (None, self.config.project_name)
+        return root if is_root else root / self.config.packages_install_path / str(package)
 
     def submit_python_job(self, parsed_model: dict[str, Any], compiled_code: str) -> AdapterResponse:
         query = self.python_model_query(parsed_model, compiled_code)
@@ -362,6 +389,13 @@ class DucklakeAdapter(HistoryMethods):
                 return
             session.check_writable()
             logger.info("  write: a row was written and read back, and taken away again")
+
+    @available.parse(lambda *a, **k: "")
+    def stop_spark(self) -> str:
+        """Stops the Spark that `spark.keep_alive` keeps for the profile. Returns what to print."""
+        with self.connections.exception_handler("ducklake_stop_spark"):
+            stopped = self.session.stop_warm_spark()
+        return "Stopped Spark" if stopped else "No Spark was kept alive for this profile"
 
     @classmethod
     def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -50,6 +51,13 @@ class DucklakeRelation(SparkRelation):
         if self.identifier is None or self.schema is None:
             raise CompilationError(f"{self} is no table or view of a lake, so it has no past to read")
         return self.replace(as_of=time_travel_clause(version, timestamp))
+
+    def _render_iterator(self) -> Iterator[tuple[ComponentName | None, str | None]]:
+        """The parts of the name. Without a schema it is a bare name, as temporary views have: they are in no lake."""
+        parts = dict(super()._render_iterator())
+        if parts.get(ComponentName.Identifier) is not None and not (self.schema and parts[ComponentName.Schema]):
+            parts[ComponentName.Database] = parts[ComponentName.Schema] = None
+        yield from parts.items()
 
     def name_literal(self) -> str:
         """The name without a time travel clause, as the SQL string that table functions take."""

@@ -46,7 +46,17 @@ def test_a_layout_becomes_clauses_of_create_table(config: dict[str, Any], clause
         ({"commit_extra_info": "x"}, ["commit_extra_info takes", "'x'"]),
         ({"location_root": "/data"}, ["location_root", "data_path"]),
         ({"clustered_by": "id"}, ["clustered_by", "bucket(8, column)"]),
+        ({"cluster_by": ["id"]}, ["cluster_by", "sorted_by"]),
+        ({"liquid_clustered_by": "id"}, ["liquid_clustered_by", "sorted_by"]),
+        ({"dist": "id"}, ["dist", "bucket(8, column)"]),
+        ({"tblproperties": {"a": 1}}, ["tblproperties", "table_options"]),
+        ({"transient": True}, ["transient", "leave it out"]),
         ({"file_format": "delta"}, ["file_format", "'delta'", "Parquet"]),
+        (
+            {"partition_by": {"field": "day", "data_type": "date", "granularity": "month"}},
+            ["partition_by", "BigQuery's", "write partition_by: ['year(day)', 'month(day)']"],
+        ),
+        ({"partition_by": {"field": "id", "data_type": "int64", "range": {"end": 9}}}, ["BigQuery's", "int64"]),
     ],
 )
 def test_a_wrong_setting_is_named(config: dict[str, Any], words: list[str]) -> None:

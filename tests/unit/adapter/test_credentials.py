@@ -38,6 +38,8 @@ def test_a_catalog_and_a_data_path_are_enough() -> None:
         ({"retry": 3}, ["retry takes", "3"]),
         ({"spark": {"url": "x"}}, ["spark.url is not known", "master"]),
         ({"spark": {"master": "local", "remote": "sc://x"}}, ["spark.master", "spark.remote", "exclude each other"]),
+        ({"spark": {"keep_alive": "30"}}, ["spark.keep_alive", "'30'", "30m"]),
+        ({"spark": {"keep_alive": "30m", "remote": "sc://x"}}, ["spark.keep_alive", "spark.remote"]),
         ({"storage": {"password": "x"}}, ["storage.password is not known", "secret"]),
         ({"attach": {"name": "x"}}, ["attach takes", "a list of lakes"]),
         ({"attach": ["x"]}, ["attach[0]", "name and catalog"]),

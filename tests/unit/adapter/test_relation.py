@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dbt.adapters.contracts.relation import RelationType
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.ducklake.relation import DucklakeRelation
@@ -75,6 +76,19 @@ def test_the_time_travel_clause_follows_the_name_in_queries_only() -> None:
     )
     with pytest.raises(CompilationError, match="has no past to read"):
         DucklakeRelation.create(identifier="view").at(version=3)
+
+
+def test_without_a_schema_a_relation_is_a_bare_name() -> None:
+    """As dbt-spark's temporary relations are, and those of elementary."""
+    orders = DucklakeRelation.create("lake", "main", "or`ders", type=RelationType.Table)
+    assert str(orders.incorporate(path={"schema": None, "identifier": "tmp"})) == "`tmp`"
+    assert str(orders.incorporate(path={"schema": None})) == "`or``ders`"
+    assert orders.incorporate(path={"schema": None}).type == RelationType.Table
+    assert str(DucklakeRelation.create("lake", "", "tmp")) == "`tmp`"
+    assert str(orders.include(database=False)) == "`main`.`or``ders`"
+    assert str(orders.include(schema=False)) == str(orders.include(database=False, schema=False)) == "`or``ders`"
+    assert str(orders.without_identifier()) == "`lake`.`main`"
+    assert str(DucklakeRelation.create("lake")) == "`lake`"
 
 
 def test_bounds_of_a_change_feed_are_versions_or_timestamps() -> None:

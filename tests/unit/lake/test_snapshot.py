@@ -213,8 +213,10 @@ def test_names_are_found_without_regard_to_case_and_errors_say_what_there_is(new
     lake.create("Orders", Id="int64")
     state = lake.state
     assert state.table("MAIN", "ORDERS").column("ID").name == "Id"
-    with pytest.raises(NotFoundError, match="no schema nope; the lake's schemas are main"):
+    with pytest.raises(NotFoundError, match=r"no schema nope; did you mean main\.Orders\?"):
         state.table("nope", "orders")
+    with pytest.raises(NotFoundError, match="no schema nope; the lake's schemas are main"):
+        state.schema("nope")
     with pytest.raises(NotFoundError, match=r"no table or view main\.nope"):
         state.table("main", "nope")
     with pytest.raises(NotFoundError, match="no column x; its columns are Id"):

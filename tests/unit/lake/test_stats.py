@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbt.adapters.ducklake.lake import tables as t
 from dbt.adapters.ducklake.lake.parquet_footer import file_stats
 from dbt.adapters.ducklake.lake.stats import (
     ColumnStats,
@@ -34,6 +35,9 @@ from dbt.adapters.ducklake.lake.values import (
     parse_value,
     render_value,
 )
+
+from ...lakes import Lake
+from .catalogs import NewLake, every_reference_catalog
 
 D = decimal.Decimal
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -280,6 +284,30 @@ def test_inexact_bounds_within_those_of_the_table_keep_it_exact() -> None:
 def test_a_bound_that_the_reference_left_open_stays_open() -> None:
     table = widen_table_stats(TableColumnStats(False, None, None, "m"), stats("b", "c"), "varchar")
     assert (table.min_value, table.max_value, table.exact) == ("", "m", False)
+
+
+def test_an_empty_text_is_a_bound() -> None:
+    table = widen_table_stats(None, stats("", ""), "varchar")
+    table = widen_table_stats(table, stats("", ""), "varchar")
+    assert (table.min_value, table.max_value, table.exact) == ("", "", True)
+    table = widen_table_stats(table, stats("a", "b"), "varchar")
+    assert (table.min_value, table.max_value, table.exact) == ("", "b", True)
+
+
+@every_reference_catalog
+def test_a_table_of_empty_texts_keeps_exact_statistics(kind: str, new_lake: NewLake) -> None:
+    """An empty text counted as no bound, so the next file made the bounds the widest that there are."""
+    lake = Lake(new_lake(kind))
+    lake.create(label="varchar")
+    for values in ([""], ["", ""], ["b", "a"]):
+        lake.append({"label": values})
+    (row,) = lake.rows(t.table_column_stats)
+    assert (row["min_value"], row["max_value"]) == ("", "b")
+    assert [r["record_count"] for r in lake.rows(t.table_stats)] == [5]  # one more if the bounds were not exact
+    with lake.duckdb() as connection:
+        assert connection.execute("SELECT min(label), max(label), count(*) FROM t").fetchone() == ("", "b", 5)
+        connection.execute("INSERT INTO t VALUES ('c')")
+        assert connection.execute("SELECT min(label), max(label), count(*) FROM t").fetchone() == ("", "c", 6)
 
 
 def test_contains_nan_is_kept_and_unknown_is_not_false() -> None:

@@ -146,8 +146,12 @@ class Catalog:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A short read transaction, in which all queries see the same state of the catalog."""
-        with self.database.transaction(self._engine, write=False) as connection:
-            yield connection
+        try:
+            with self.database.transaction(self._engine, write=False) as connection:
+                yield connection
+        except sa.exc.DBAPIError as error:
+            reason = driver_message(error)
+            raise CatalogError(f"the catalog in {self.database.location} can not be read: {reason}") from error
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
@@ -155,6 +159,11 @@ class Catalog:
         self.check_writable()
         with self.database.transaction(self._engine, write=True) as connection:
             yield connection
+
+    def sql_text(self, query: sa.Select[Any]) -> str:
+        """A query as SQL for the catalog database, for a user to run."""
+        compiled = query.compile(self._engine, compile_kwargs={"literal_binds": True})
+        return " ".join(str(compiled).split())
 
     def check_writable(self) -> None:
         """Raises if the lake is opened read-only."""

@@ -9,13 +9,14 @@
   + ConstraintError
   + ConflictError
     - BusyError
+  + CommitUnknownError
   + UnsupportedError
   + ReadOnlyError
   + OptionError
   + StatementError, in `spark.sql.tokens`
 
 Every message names the thing, what was found, what was expected, and the next step. A statement or commit that fails
-has changed nothing.
+has changed nothing, unless it fails with a CommitUnknownError.
 """
 
 
@@ -80,6 +81,18 @@ class BusyError(ConflictError):
 
     Catch it on commit. Do not retry at once: raise `retry.max_count`, or run fewer writers at the same time.
     """
+
+
+class CommitUnknownError(LakeError):
+    """The connection broke during COMMIT, and it could not be found out whether the commit took place.
+
+    Catch it on commit. Do not repeat the transaction, which may have been committed: run `statement` in the catalog
+    database first. It returns a row if it was committed.
+    """
+
+    def __init__(self, message: str, statement: str) -> None:
+        super().__init__(message)
+        self.statement = statement
 
 
 class UnsupportedError(LakeError):

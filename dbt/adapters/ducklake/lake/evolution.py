@@ -242,7 +242,7 @@ def set_partition(table: Table, keys: list[tuple[str, Transform]], spec_id: int)
                 f" the column is {column[0].type_text()}"
             )
         fields.append(PartitionField(index, column[0].id, transform))
-    if len(set(fields)) != len({(f.column_id, f.transform) for f in fields}):
+    if len(fields) != len({(f.column_id, f.transform) for f in fields}):
         raise SchemaChangeError(f"table {table.name} can not be partitioned by the same key twice")
     if table.partition and table.partition.fields == tuple(fields):
         return table

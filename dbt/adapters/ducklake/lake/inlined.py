@@ -58,7 +58,7 @@ def create_table(connection: sa.Connection, catalog: Catalog, name: str, columns
     quote = catalog.database.quote
     definitions = [f"{column} BIGINT" for column in SYSTEM_COLUMNS]
     database = catalog.database
-    definitions += [f"{quote(database.inlined_name(c.name))} {database.inlined_type(c)}" for c in columns]
+    definitions += [f"{quote(c.name)} {database.inlined_type(c)}" for c in columns]
     # DDL takes no parameters. The names are quoted and the types come from `Database`.
     statement = f"CREATE TABLE IF NOT EXISTS {quote(name)} ({', '.join(definitions)})"
     connection.execute(sa.DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
@@ -127,7 +127,7 @@ def _read(
     parts = []
     for schema_version, name in table_names(connection, table.id).items():
         stored = _columns_at(connection, table.id, schema_version)
-        names = [catalog.database.inlined_name(c.name) for c in stored]
+        names = catalog.database.inlined_names(connection, name, [c.name for c in stored])
         source = t.inlined_data(name, names)
         values = [
             catalog.database.decodable(source.c[n], c.type).label(f"c{i}")

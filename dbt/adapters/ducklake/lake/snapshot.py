@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from .errors import NotFoundError
+from .missing_names import relation_not_found, schema_not_found
 from .partitions import PartitionSpec
 from .paths import resolve
 from .sorting import SortSpec
@@ -142,8 +143,7 @@ class LakeState:
     def schema(self, name: str) -> Schema:
         schema = self.find_schema(name)
         if schema is None:
-            names = ", ".join(sorted(s.name for s in self.schemas.values()))
-            raise NotFoundError(f"there is no schema {name}; the lake's schemas are {names}")
+            raise schema_not_found(self, name)
         return schema
 
     def schema_of(self, relation: Table | View) -> Schema:
@@ -164,8 +164,7 @@ class LakeState:
     def relation(self, schema_name: str, name: str) -> Table | View:
         relation = self.find_relation(schema_name, name)
         if relation is None:
-            self.schema(schema_name)
-            raise NotFoundError(f"there is no table or view {schema_name}.{name}")
+            raise relation_not_found(self, schema_name, name)
         return relation
 
     def table(self, schema_name: str, name: str) -> Table:
@@ -173,6 +172,10 @@ class LakeState:
         if isinstance(relation, View):
             raise NotFoundError(f"{schema_name}.{name} is a view, not a table")
         return relation
+
+    def find_relations_named(self, name: str) -> list[Table | View]:
+        """The relations of a name in all schemas."""
+        return [r for s in self.schemas.values() if (r := self.find_relation(s.name, name)) is not None]
 
     def relations_in(self, schema: Schema) -> list[Table | View]:
         return [r for r in self._relations() if r.schema_id == schema.id]

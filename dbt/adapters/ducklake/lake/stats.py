@@ -94,9 +94,13 @@ def widen_table_stats(current: TableColumnStats | None, file: ColumnStats, type_
     exact = file.exact
     if current.min_value is not None or current.max_value is not None:
         # If only one bound is missing, the reference does not know it.
-        old = (current.min_value or lowest, current.max_value or highest)
-        low = _outer_bound(old[0], low, type_, lower=True) or lowest
-        high = _outer_bound(old[1], high, type_, lower=False) or highest
+        old = (
+            lowest if current.min_value is None else current.min_value,
+            highest if current.max_value is None else current.max_value,
+        )
+        outer = _outer_bound(old[0], low, type_, lower=True), _outer_bound(old[1], high, type_, lower=False)
+        low = lowest if outer[0] is None else outer[0]
+        high = highest if outer[1] is None else outer[1]
         both_known = None not in (current.min_value, current.max_value)
         exact = both_known and (file.exact or (low, high) == old)
     # The reference never answers MIN and MAX of blobs, or of floats that may be NaN, from these bounds.

@@ -175,10 +175,10 @@ def _for_each_table(
     Building the query with SQLAlchemy for each of 1,000 tables would take a second.
     """
     sql = str(query.compile(connection, compile_kwargs={"literal_binds": True}))
-    quote = connection.dialect.identifier_preparer.quote
+    quote = connection.dialect.identifier_preparer.quote_identifier
     remaining = iter(names)
     while batch := list(islice(remaining, _TABLES_PER_QUERY)):
-        queries = [sql.replace(_SOURCE, quote(name)).replace(_ID, str(table_id)) for table_id, name in batch]
+        queries = [sql.replace(quote(_SOURCE), quote(name)).replace(_ID, str(table_id)) for table_id, name in batch]
         yield from connection.exec_driver_sql(" UNION ALL ".join(queries))
 
 

@@ -356,13 +356,20 @@ def alive(versioned: sa.Table | sa.TableClause, at: int) -> sa.ColumnElement[boo
 
 
 def inlined_data(name: str, columns: Sequence[str]) -> sa.TableClause:
-    """A table of inlined rows. Each table of the lake has its own, with its own columns."""
-    return sa.table(name, *(sa.column(c) for c in ("row_id", "begin_snapshot", "end_snapshot", *columns)))
+    """A table of inlined rows. Each table of the lake has its own, with its own columns.
+
+    Names of a user's columns are quoted always: no list of reserved words is complete for every database.
+    """
+    own = [sa.quoted_name(column, quote=True) for column in columns]
+    all_columns: list[sa.ColumnClause[Any]] = [
+        sa.column(column) for column in ("row_id", "begin_snapshot", "end_snapshot", *own)
+    ]
+    return sa.table(sa.quoted_name(name, quote=True), *all_columns)
 
 
 def inlined_delete(table_id: int, name: str | None = None) -> sa.TableClause:
     """The table of inlined deletes of one table: deleted positions of its data files."""
     return sa.table(
-        name or f"ducklake_inlined_delete_{table_id}",
+        sa.quoted_name(name or f"ducklake_inlined_delete_{table_id}", quote=True),
         *(sa.column(c) for c in ("file_id", "row_id", "begin_snapshot")),
     )

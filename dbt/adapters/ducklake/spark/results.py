@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from ..lake import tables as t
 from ..lake.snapshot import Table, View
 from ..lake.table_summary import table_summaries
+from .engine.errors import errors_in_author_words
 from .read.context import ChangeRange, ResolvedRelation
 from .read.lakes import Lake
 
@@ -33,7 +34,8 @@ class Result:
         if self.table is not None:
             return self.table
         if self.dataframe is not None:
-            return self.dataframe.toArrow()
+            with errors_in_author_words():
+                return self.dataframe.toArrow()
         return pa.table({})
 
     def stream(self) -> pa.RecordBatchReader:

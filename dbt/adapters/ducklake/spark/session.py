@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -15,7 +16,8 @@ from pyspark.sql.types import DataType
 
 from ..lake.catalog import SnapshotInfo
 from ..lake.commit.staged import CommitInfo
-from ..lake.errors import LakeError, NotFoundError
+from ..lake.errors import LakeError
+from ..lake.missing_names import lake_not_found
 from ..lake.paths import new_uuid7, scheme_of
 from ..lake.retry import Retry
 from ..lake.snapshot import LakeState
@@ -23,6 +25,8 @@ from ..lake.transaction import ChangeCounts, Transaction
 from .change.command_context import CommandContext
 from .commands.registry import COMMANDS
 from .commands.show import SHOW_COMMANDS
+from .engine.errors import errors_in_author_words
+from .engine.progress import Progress
 from .engine.spark_session import Engine
 from .read.context import ResolvedRelation
 from .read.lakes import Lake
@@ -97,6 +101,8 @@ class LakeSession:
             config=settings.get("config"),
             storage=storage,
             local_files=scheme_of(main.catalog.data_path) in (None, "file"),
+            keep_alive=settings.get("keep_alive"),
+            project=f"{os.getcwd()} {main.catalog.database.location}",
         )
         self._planner = Planner(self._engine)
         author = author if author is not None else _operating_system_user()
@@ -134,12 +140,29 @@ class LakeSession:
         return "Spark Connect" if self._engine.is_connect() else str(self.spark.sparkContext.master)
 
     def start_spark(self) -> None:
-        """Starts Spark in the background."""
+        """Starts Spark in the background. Raises if it cannot start at all, for example without Java."""
         self._engine.start_in_background()
 
-    def job_tag(self, tag: str) -> AbstractContextManager[None]:
-        """Tags the Spark jobs of a block, for `cancel`."""
-        return self._engine.tagged(tag)
+    def raise_start_failure(self) -> None:
+        """Raises if Spark did not start in the background."""
+        self._engine.raise_start_failure()
+
+    def stop_warm_spark(self) -> bool:
+        """Stops the Spark that `spark.keep_alive` keeps for this project. Returns whether there was one."""
+        return self._engine.warm_server().stop()
+
+    def job_tag(self, tag: str, description: str | None = None) -> AbstractContextManager[None]:
+        """Tags the Spark jobs of a block, for `cancel`. With a description, `spark_progress` tells how far they are."""
+        return self._engine.tagged(tag, description)
+
+    def spark_progress(self, tag: str) -> Progress:
+        """How far the Spark jobs with a tag and a description are. May be called in any thread."""
+        return self._engine.progress(tag)
+
+    @property
+    def spark_page(self) -> str | None:
+        """The address of Spark's web page, if it is on."""
+        return self._engine.web_page()
 
     def cancel(self, tag: str) -> None:
         """Cancels the Spark jobs with a tag in every thread. Their statements fail."""
@@ -165,7 +188,13 @@ class LakeSession:
 
     def execute(self, text: str) -> Result:
         """Runs one statement."""
-        return self.run(st.parse(text))
+        return self.run(self.parse(text))
+
+    def parse(self, text: str) -> st.Statement:
+        """Parses one statement for `run`. A name in double quotes is one where the session's settings say so."""
+        if '"' in text and self._engine.double_quotes_names():
+            text = st.double_quoted_as_names(text)
+        return st.parse(text)
 
     def insert(self, name: str, rows: pa.Table) -> Result:
         """Inserts an Arrow table into a table whose columns have the same names and types."""
@@ -175,6 +204,10 @@ class LakeSession:
 
     def run(self, statement: st.Statement) -> Result:
         """Runs a parsed statement."""
+        with errors_in_author_words():
+            return self._run(statement)
+
+    def _run(self, statement: st.Statement) -> Result:
         if isinstance(statement, st.Query):
             self._transactions.prevent_replay()
             return Result(dataframe=self._plan(statement.text))
@@ -201,7 +234,8 @@ class LakeSession:
 
     def query_columns(self, text: str) -> list[tuple[str, DataType]]:
         """The names and types of a query's columns."""
-        return [(f.name, f.dataType) for f in self._plan(text).schema.fields]
+        with errors_in_author_words():
+            return [(f.name, f.dataType) for f in self._plan(text).schema.fields]
 
     # -- transactions
 
@@ -370,7 +404,7 @@ class LakeSession:
     def _lake_name(self, name: str) -> str:
         """The name of a lake of the session in lower case. Raises if the session has no such lake."""
         if name.lower() not in self._lakes:
-            raise NotFoundError(f"there is no lake {name}; there are {', '.join(self._lakes)}")
+            raise lake_not_found(name, self._lakes)
         return name.lower()
 
     def _transaction_on(self, lake: str | None) -> Transaction:
@@ -393,7 +427,7 @@ class LakeSession:
             self._transactions.use(self._lake_name(name[0]), "main")
             return Result()
         lake = self._lake_name(name[0]) if len(name) == 2 else self._transactions.current_lake
-        schema = self._transactions.query_context().transaction_on(lake).state.schema(name[-1])
+        schema = self._transactions.query_context().schema(self._lakes[lake], name[-1])
         self._transactions.use(lake, schema.name)
         return Result()
 

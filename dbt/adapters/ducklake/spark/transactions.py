@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ..lake.commit.protocol import Committed
 from ..lake.commit.staged import CommitInfo
-from ..lake.errors import LakeError
+from ..lake.errors import CommitUnknownError, LakeError
 from ..lake.transaction import Transaction
 from .read.context import ChangeRange, QueryContext, ResolvedRelation
 from .read.lakes import Lake
@@ -126,7 +126,11 @@ class ThreadTransactions:
             )
         self._thread.last_commit, self._thread.failed_commit = None, frame
         for lake in changed:
-            self._thread.last_commit = frame.transactions[lake].commit()
+            try:
+                self._thread.last_commit = frame.transactions[lake].commit()
+            except CommitUnknownError:
+                self._thread.failed_commit = None  # A replay could commit a second time.
+                raise
             self._thread.committed_snapshots[lake] = self._thread.last_commit.snapshot.id
         self._thread.failed_commit = None
         return self.last_snapshot

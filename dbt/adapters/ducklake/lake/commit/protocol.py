@@ -3,6 +3,9 @@
 An attempt is one short transaction of the catalog database. It checks what others committed since the base snapshot,
 and then inserts the next snapshot. If another writer inserts the same snapshot id first, the attempt is retried. If
 what others committed conflicts with the staged changes, the commit fails with a ConflictError.
+
+If the connection breaks before COMMIT is sent, nothing has changed, and the attempt is retried on another connection.
+If COMMIT itself raises an error, the commit may have taken place all the same: `lost_answer` finds out.
 """
 
 from __future__ import annotations
@@ -13,14 +16,15 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from .. import deletes, inlined
-from ..catalog import SnapshotInfo
+from .. import tables as t
+from ..catalog import Catalog, SnapshotInfo
 from ..conflicts import check_conflicts, table_conflict_error
-from ..databases.base import driver_message
-from ..errors import BusyError, LakeError
+from ..errors import BusyError, CommitUnknownError, LakeError
 from ..files import table_files
 from ..predicates import ReadPredicate
 from ..snapshot import Table
 from .difference import intended_changes, is_provisional
+from .lost_answer import message_of, took_place
 from .snapshot_writer import write_snapshot
 
 if TYPE_CHECKING:
@@ -38,7 +42,7 @@ class Committed:
 
 
 def commit(transaction: Transaction) -> Committed:
-    """Commits everything staged as one snapshot. Retries while other writers commit first.
+    """Commits everything staged as one snapshot. Retries while other writers commit first, or connections break.
 
     A retry writes no data file again. It rewrites delete files only if they name another snapshot.
     """
@@ -50,15 +54,19 @@ def commit(transaction: Transaction) -> Committed:
     catalog.check_writable()
     _check_message(transaction)
     _move_inlined_deletes(transaction)
-    attempt = 0
+    attempt, lost_connection, options_may_be_set = 0, False, False
     while True:
+        connected, written = False, None
         try:
             with catalog.write() as connection:
+                connected = True
+                if lost_connection:
+                    catalog.database.limit_lock_wait(connection)
                 latest = catalog.latest_snapshot(connection)
                 if latest.id != transaction.base.id:
                     _check_conflicts(transaction, connection, latest)
                 if _delete_files_match(transaction, latest.id + 1):
-                    snapshot = write_snapshot(
+                    written = write_snapshot(
                         connection,
                         catalog,
                         latest,
@@ -67,21 +75,40 @@ def commit(transaction: Transaction) -> Committed:
                         transaction.staged,
                         transaction.commit_info,
                     )
-                    return Committed(snapshot, True, attempt + 1)
+            if written is not None:
+                return Committed(written.snapshot, True, attempt + 1)
             # Outside of the database transaction, because files take time.
             _rewrite_delete_files(transaction, latest.id + 1)
-        except sa.exc.DBAPIError as error:
-            if not catalog.database.is_write_conflict(error):
-                raise LakeError(
-                    f"the commit failed in {catalog.database.location}: {driver_message(error)}; nothing was changed"
-                ) from error
-            if attempt == retry.max_count:
+        except Exception as error:
+            if not isinstance(error, sa.exc.DBAPIError) and written is None:
+                raise
+            other_writer_was_first = isinstance(error, sa.exc.DBAPIError) and catalog.database.is_write_conflict(error)
+            if written is not None and not other_writer_was_first:
+                if written.changes is None:
+                    options_may_be_set = True  # Setting them again changes nothing, so the attempt is simply retried.
+                elif took_place(catalog, written, error):
+                    return Committed(written.snapshot, True, attempt + 1)
+            if other_writer_was_first and attempt == retry.max_count:
                 raise BusyError(
                     f"other writers were first {attempt + 1} times in a row, and nothing was changed;"
                     " raise retry.max_count, or have fewer writers at once"
                 ) from error
+            if not other_writer_was_first:
+                if attempt == retry.max_count or not catalog.database.can_reconnect(error, connected):
+                    raise _failed(catalog, error, options_may_be_set) from error
+                lost_connection = True
             retry.wait(attempt)
             attempt += 1
+
+
+def _failed(catalog: Catalog, error: Exception, options_may_be_set: bool) -> LakeError:
+    failed = f"the commit failed in {catalog.database.location}: {message_of(error)}"
+    if not options_may_be_set:
+        return LakeError(f"{failed}; nothing was changed")
+    statement = catalog.sql_text(sa.select(t.ducklake_metadata))
+    return CommitUnknownError(
+        f"{failed}; whether the options are set is not known: set them again, or look with {statement}", statement
+    )
 
 
 def _check_message(transaction: Transaction) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from .. import tables as t
 from ..catalog import Catalog, SnapshotInfo
 
 _MAX_IDS_IN_STATEMENT = 10_000
@@ -63,6 +64,13 @@ class SnapshotRows:
         self.connection.execute(
             sa.update(table).where(table.c.end_snapshot.is_(None), *where).values(end_snapshot=self.snapshot_id)
         )
+
+    def file_path(self) -> tuple[sa.Column[str], str] | None:
+        """The path of one of the files that the commit adds, and the column that holds it."""
+        for column in (t.data_file.c.path, t.delete_file.c.path):
+            if rows := self._pending.get(column.table):
+                return column, rows[0][column.name]
+        return None
 
     def flush(self) -> None:
         """Inserts the collected rows, with one statement for each table."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from random import randint
 
 import sqlalchemy as sa
 
 from .. import tables as t
-from ..catalog import Catalog, SnapshotInfo
+from ..catalog import Catalog, Commit, SnapshotInfo
 from ..snapshot import LakeState
 from .data import DataRows
 from .definitions import DefinitionRows
+from .lost_answer import WrittenCommit
 from .options import write_options
 from .rows import SnapshotRows
 from .staged import CommitInfo, Staged
@@ -24,13 +26,13 @@ def write_snapshot(
     base_state: LakeState,
     staged: Staged,
     info: CommitInfo,
-) -> SnapshotInfo:
+) -> WrittenCommit:
     """Writes the staged changes as the snapshot after `latest`. Writes no snapshot if only options change."""
     rows = SnapshotRows(connection, catalog, latest)
     if not staged.makes_snapshot(base_state):
         write_options(rows, staged.options)
         rows.flush()
-        return latest
+        return WrittenCommit(latest, None)
     if staged.state != base_state:
         rows.schema_version += 1
     definitions = DefinitionRows(rows, base_state, staged)
@@ -38,8 +40,10 @@ def write_snapshot(
     DataRows(rows, base.id, staged).write()
     definitions.write_schema_versions()
     write_options(rows, staged.options)
-    # Snapshots are in order of time, although the clock of another writer may be ahead of this one.
-    now = max(datetime.datetime.now(datetime.timezone.utc), latest.time + datetime.timedelta(microseconds=1))
+    # Snapshots are in order of time, although the clock of another writer may be ahead of this one. Chance keeps two
+    # writers from taking the same time then, by which their commits are told apart.
+    earliest = latest.time + datetime.timedelta(microseconds=randint(1, 1000))
+    now = max(datetime.datetime.now(datetime.timezone.utc), earliest)
     snapshot = SnapshotInfo(rows.snapshot_id, now, rows.schema_version, rows.next_catalog_id, rows.next_file_id)
     # The row of the snapshot is inserted before the collected rows. If another writer was first, this attempt fails
     # here, on the duplicate snapshot id.
@@ -56,14 +60,15 @@ def write_snapshot(
             }
         ],
     )
+    changes = Commit(snapshot.id, ",".join(rows.changes), info.author, info.message, info.extra_info)
     rows.add(
         t.snapshot_changes,
         snapshot_id=snapshot.id,
         # Some changes have no entry, such as the comment of a schema. The reference reads NULL but not ''.
-        changes_made=",".join(rows.changes) or None,
-        author=info.author,
-        commit_message=info.message,
-        commit_extra_info=info.extra_info,
+        changes_made=changes.changes_made or None,
+        author=changes.author,
+        commit_message=changes.message,
+        commit_extra_info=changes.extra_info,
     )
     rows.flush()
-    return snapshot
+    return WrittenCommit(snapshot, changes, rows.file_path())

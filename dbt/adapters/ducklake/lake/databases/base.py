@@ -33,6 +33,8 @@ class Database:
     supports_inlined_variants = False
     inlined_structs_are_sql = True
     """Whether the reference stores inlined structs as text in the form of SQL."""
+    is_server = True
+    """Whether there is a connection that can break, rather than a file."""
     isolation_level: ClassVar[str | None] = None
     """What a transaction asks for if the database's default lets two queries see different states."""
 
@@ -97,6 +99,18 @@ class Database:
         """Whether the error means that there is no connection, so that connecting can be retried."""
         return isinstance(error, sa.exc.OperationalError)
 
+    def can_reconnect(self, error: Exception, connected: bool) -> bool:
+        """Whether the error means that the connection broke or could not be made, so that another one may be tried."""
+        if not self.is_server or not isinstance(error, sa.exc.DBAPIError):
+            return False
+        return error.connection_invalidated or (not connected and self.is_unreachable(error))
+
+    def limit_lock_wait(self, connection: sa.Connection) -> None:
+        """Makes statements of the transaction fail that wait for another one longer than LOCK_WAIT_SECONDS.
+
+        A server may hold the transaction of a lost connection open for hours. Files have a limit of their own.
+        """
+
     def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
         connection.execute(table.insert(), list(rows))
 
@@ -104,9 +118,9 @@ class Database:
         """The SQL type of a column in a table of inlined rows."""
         raise NotImplementedError
 
-    def inlined_name(self, column: str) -> str:
-        """The name of a column in a table of inlined rows."""
-        return column
+    def inlined_names(self, connection: sa.Connection, table: str, columns: Sequence[str]) -> Sequence[str]:
+        """The names that these columns have in a table of inlined rows, which the reference may have created."""
+        return columns
 
     def decodable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
         """An expression for a column of inlined rows whose values `duckdb_text.decode` can decode."""
@@ -115,6 +129,8 @@ class Database:
     def quote(self, identifier: str) -> str:
         return '"' + identifier.replace('"', '""') + '"'
 
+
+LOCK_WAIT_SECONDS = 5
 
 BULK_INSERT_ROWS = 50
 """From this number of rows on, a bulk insert is faster where the database has one."""

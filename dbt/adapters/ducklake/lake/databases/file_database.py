@@ -11,6 +11,8 @@ from .base import Database
 
 
 class FileDatabase(Database):
+    is_server = False
+
     def _engine_options(self) -> dict[str, Any]:
         # A pooled connection would keep the file open: locked for other processes, or alive after its deletion.
         return {"poolclass": NullPool}

@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..errors import CatalogError
+from . import base
 from .base import Database
 
 
@@ -23,6 +24,10 @@ class MySQL(Database):
 
     def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
         return super().is_unreachable(error) and not self.is_write_conflict(error)
+
+    def limit_lock_wait(self, connection: sa.Connection) -> None:
+        connection.detach()  # The setting is one of the connection, which must not serve others afterwards.
+        connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {base.LOCK_WAIT_SECONDS}")
 
     def quote(self, identifier: str) -> str:
         return "`" + identifier.replace("`", "``") + "`"

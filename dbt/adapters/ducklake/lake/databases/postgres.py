@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
+from sqlalchemy.dialects.postgresql import OID
 
 from ..types import Column, decimal_parts
+from . import base
 from .base import BULK_INSERT_ROWS, Database
 
 
@@ -29,6 +29,9 @@ class Postgres(Database):
     def is_write_conflict(self, error: sa.exc.DBAPIError) -> bool:
         return getattr(error.orig, "sqlstate", None) in _WRITE_CONFLICTS
 
+    def limit_lock_wait(self, connection: sa.Connection) -> None:
+        connection.execute(sa.select(sa.func.set_config("lock_timeout", f"{base.LOCK_WAIT_SECONDS}s", True)))
+
     def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
         if len(rows) < BULK_INSERT_ROWS:
             super().insert(connection, table, rows)
@@ -44,18 +47,23 @@ class Postgres(Database):
             return f"DECIMAL({decimal[0]},{decimal[1]})"
         return _INLINED_TYPES.get(column.type, "VARCHAR")
 
-    def inlined_name(self, column: str) -> str:
-        # The reference quotes a name only if it must, and PostgreSQL folds unquoted names to lower case.
-        is_quoted = not _PLAIN_NAME.fullmatch(column) or column.lower() in RESERVED_WORDS
-        return column if is_quoted else column.lower()
+    def inlined_names(self, connection: sa.Connection, table: str, columns: Sequence[str]) -> Sequence[str]:
+        # The reference leaves out the quotes where its own keywords allow that, and PostgreSQL folds unquoted names to
+        # lower case. Which names those are depends on the version that wrote, so PostgreSQL is asked.
+        if all(column == column.lower() for column in columns):
+            return columns
+        attribute = sa.table("pg_attribute", *map(sa.column, ("attname", "attnum", "attrelid")), schema="pg_catalog")
+        oid = sa.cast(sa.func.to_regclass(self.quote(table)), OID)
+        query = sa.select(attribute.c.attname).where(attribute.c.attrelid == oid, attribute.c.attnum > 0)
+        names: Iterable[str] = connection.scalars(query)
+        stored = {name.lower(): name for name in names}
+        return [stored.get(column.lower(), column) for column in columns]
 
     def decodable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
         if type_ in ("time", "timetz", "interval", "uuid"):
             return sa.cast(column, sa.String())
         return column
 
-
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _WRITE_CONFLICTS = ("23505", "40001", "40P01")
 """The SQLSTATE of a unique violation, a serialization failure and a deadlock."""

@@ -17,6 +17,7 @@ from ..sql import statements as st
 from ..sql.defaults import default_sql
 from ..sql.quoting import quoted
 from ..sql.types import query_type
+from .literal_casts import with_cast
 from .target import ROW_POSITION, TargetTable, old_value_column
 
 
@@ -36,7 +37,8 @@ class Assignments:
             for other in paths[:index]:
                 if path[: len(other)] == other[: len(path)]:
                     raise SchemaChangeError(f"SET gives {'.'.join(c.name for c in path)} two values; give it one")
-        return cls(target, paths, [value_or_default(a.expression, p) for a, p in zip(assignments, paths, strict=True)])
+        values = [value_sql(a.expression, p, target.table) for a, p in zip(assignments, paths, strict=True)]
+        return cls(target, paths, values)
 
     @property
     def kept_columns(self) -> list[Column]:
@@ -47,7 +49,7 @@ class Assignments:
     def value_columns(self, prefix: str, condition: str | None = None) -> list[str]:
         """The values as SELECT expressions. They are evaluated only where the condition holds."""
         return [
-            f"{e if condition is None else f'case when {condition} then {e} end'} as _lake_{prefix}_{i}"
+            f"{f'({e})' if condition is None else f'case when {condition} then ({e}) end'} as _lake_{prefix}_{i}"
             for i, e in enumerate(self.expressions)
         ]
 
@@ -77,8 +79,11 @@ def cast_to_table(rows: DataFrame, table: Table, extra_columns: Sequence[str] = 
     return rows.to(s.StructType([*extra, *(s.StructField(c.name, query_type(c), True) for c in table.columns)]))
 
 
-def value_or_default(expression: str, path: Sequence[Column]) -> str:
-    """The SQL of a value, where the word DEFAULT stands for the column's default. A nested field's is NULL."""
+def value_sql(expression: str, path: Sequence[Column], table: Table) -> str:
+    """The SQL of a value for a column or a nested field. A string literal is cast to its type.
+
+    The word DEFAULT stands for the column's default. A nested field's is NULL.
+    """
     if expression.strip().lower() != "default":
-        return expression
+        return with_cast(expression, path, table)
     return default_sql(path[0]) if len(path) == 1 else "null"

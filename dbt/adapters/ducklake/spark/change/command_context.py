@@ -44,15 +44,19 @@ class CommandContext:
         if found is None or found[0] is not self.lake:
             raise NotFoundError(f"{'.'.join(name)} is no name in lake {self.lake.name}; write schema.table")
         _, schema, last = found
-        return self.state.schema(schema), last
+        return self.query_context.schema(self.lake, schema), last
 
     def relation(self, name: Sequence[str]) -> Table | View:
-        schema, last = self.resolve_name(name)
-        return self.state.relation(schema.name, last)
+        lake, _, relation = self.query_context.relation(name)
+        if lake is not self.lake:
+            raise NotFoundError(f"{'.'.join(name)} is no name in lake {self.lake.name}; write schema.table")
+        return relation
 
     def table(self, name: Sequence[str]) -> Table:
-        schema, last = self.resolve_name(name)
-        return self.state.table(schema.name, last)
+        relation = self.relation(name)
+        if isinstance(relation, View):
+            raise NotFoundError(f"{self.state.qualified_name(relation)} is a view, not a table")
+        return relation
 
     def find(self, name: Sequence[str]) -> Table | View | None:
         """The table or view of a name; None if there is no such relation or schema."""
@@ -65,8 +69,9 @@ class CommandContext:
             raise LakeError("there is no transaction to give a message to: BEGIN one first")
         self.transaction.commit_info = self.transaction.parent.commit_info = info
 
-    def query(self, sql: str) -> DataFrame:
-        return self.planner.query(sql, self.query_context)
+    def query(self, sql: str, statement: str | None = None) -> DataFrame:
+        """Plans a query. `statement` is what the author wrote, if the query is composed of parts of it."""
+        return self.planner.query(sql, self.query_context, statement=statement)
 
     def write(self, rows: DataFrame, table: Table, row_id: str | None = None) -> int:
         """Writes rows into a table. Returns how many there were.

@@ -13,7 +13,7 @@ from .target import TargetTable
 
 
 def delete(context: CommandContext, statement: st.Delete) -> int:
-    target = TargetTable.of(context, statement.name, statement.alias, statement.with_clause)
+    target = TargetTable.of(context, statement)
     if statement.condition is None:
         scan = context.lake.plan_scan(
             target.table, context.transaction.base, context.state, transaction=context.transaction

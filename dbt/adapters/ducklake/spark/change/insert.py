@@ -12,13 +12,15 @@ from ...lake.types import find_path
 from ..sql import statements as st
 from ..sql.defaults import default_sql
 from .command_context import CommandContext
+from .literal_casts import cast_literal_columns, with_cast
 from .overwrite import insert_overwrite
 from .schema_merge import merge_schema
 
 
 def insert(context: CommandContext, statement: st.Insert) -> int:
     table = context.table(statement.name)
-    rows = context.query(statement.full_query)
+    rows = context.query(statement.full_query, statement.text if statement.with_clause else None)
+    rows = cast_literal_columns(rows, statement.query, table, _target_columns(rows.columns, table, statement))
     if statement.schema_evolution:
         table = merge_schema(context, table, _table_fields(rows, table, statement))
     rows = _table_rows(rows, table, statement)
@@ -73,7 +75,7 @@ def _table_rows(rows: DataFrame, table: Table, statement: st.Insert) -> DataFram
         *(
             F.col(f"_lake_{index_of[c.name]}").alias(c.name)
             if c.name in index_of
-            else F.expr(static.get(c.name.lower()) or default_sql(c)).alias(c.name)
+            else F.expr(with_cast(static.get(c.name.lower()) or default_sql(c), (c,), table)).alias(c.name)
             for c in table.columns
         )
     )

@@ -19,7 +19,7 @@ from ..sql.defaults import default_sql
 from ..sql.names import name_parts
 from ..sql.quoting import quoted, quoted_name, string_literal
 from ..sql.tokens import lowered
-from .assignments import Assignments, cast_to_table, value_or_default
+from .assignments import Assignments, cast_to_table, value_sql
 from .broadcast import fits_broadcast
 from .command_context import CommandContext
 from .key_pruning import equality_keys, key_predicate
@@ -34,7 +34,7 @@ _CLAUSE = "_lake_clause"
 
 
 def merge(context: CommandContext, statement: st.Merge) -> int:
-    target = TargetTable.of(context, statement.name, statement.alias, statement.with_clause)
+    target = TargetTable.of(context, statement)
     return _Merge(context, statement, target, MergeSource(context, statement)).run()
 
 
@@ -236,7 +236,11 @@ class _Merge:
             head = f"{self.statement.with_clause or ''} select {columns} from "
             views_at = {len(head): view for view in views.values()}
             query = f"{head}{source} where {clause_index} = {index}"
-            parts.append(self.context.planner.query(query, self.context.query_context, views_at=views_at))
+            parts.append(
+                self.context.planner.query(
+                    query, self.context.query_context, views_at=views_at, statement=self.statement.text
+                )
+            )
         return reduce(DataFrame.unionByName, [cast_to_table(part, self.target.table) for part in parts])
 
     def _insert_columns(self, action: st.MergeInsert) -> list[str]:
@@ -257,11 +261,12 @@ class _Merge:
             if any(len(path) > 1 for path in paths):
                 raise SchemaChangeError("INSERT takes columns, not fields of them; give the whole column a value")
             expressions = {
-                path[0].id: value_or_default(value, path) for path, value in zip(paths, action.values, strict=True)
+                path[0].id: value_sql(value, path, self.target.table)
+                for path, value in zip(paths, action.values, strict=True)
             }
             if len(expressions) < len(paths):
                 raise SchemaChangeError("INSERT names a column twice; give each one value")
-        return [f"{expressions.get(c.id) or default_sql(c)} as {quoted(c.name)}" for c in columns]
+        return [f"({expressions.get(c.id) or default_sql(c)}) as {quoted(c.name)}" for c in columns]
 
 
 def _fill_fields(column: Column, source_type: s.DataType, old: str, new: str) -> str:

@@ -23,7 +23,8 @@ class MergeSource:
     def __init__(self, context: CommandContext, statement: st.Merge) -> None:
         self._statement = statement
         alias = "" if self._alias is None else f" as {quoted(self._alias)}"
-        rows = context.query(f"{statement.with_clause or ''} select * from {statement.source}{alias}")
+        query = f"{statement.with_clause or ''} select * from {statement.source}{alias}"
+        rows = context.query(query, statement.text)
         self.rows = rows.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).localCheckpoint()
         self.fields: list[s.StructField] = [f for f in self.rows.schema.fields if f.name != SOURCE_ROW]
 

@@ -54,7 +54,7 @@ def _replace_all(context: CommandContext, table: Table, rows: DataFrame) -> int:
 
 
 def _replace_where(context: CommandContext, statement: st.Insert, table: Table, rows: DataFrame, condition: str) -> int:
-    target = TargetTable.of(context, statement.name, statement.alias, statement.with_clause)
+    target = TargetTable.of(context, statement)
     replaced = target.select([FILE, POSITION], f"where {condition}")
     return _replace_rows(context, table, target, RowPositions.of(replaced, target.scan, checkpointed=False), rows)
 
@@ -62,7 +62,7 @@ def _replace_where(context: CommandContext, statement: st.Insert, table: Table, 
 def _replace_using(context: CommandContext, statement: st.Insert, table: Table, rows: DataFrame) -> int:
     columns = [_key_column(table, name) for name in statement.replace_using]
     rows = rows.localCheckpoint()  # read twice: for the keys, and to be written
-    target = TargetTable.of(context, statement.name, statement.alias, statement.with_clause)
+    target = TargetTable.of(context, statement)
     if context.file_count(table) > 1:
         keys = [EqualityKey(name, quoted(name)) for name in columns]
         target.changed_relation.extra_predicate = key_predicate(rows, None, keys)

@@ -105,7 +105,7 @@ class _Rollback:
         past = self.past.tables.get(current.id) if isinstance(current, Table) else None
         past = past or self.past.find_relation(schema_name, last)  # type: ignore[assignment]
         if past is None:
-            raise not_found_at_snapshot(self.context.lake, schema_name, last, self.snapshot)
+            raise not_found_at_snapshot(self.context.lake, schema_name, last, self.snapshot, self.past)
         schema = self.context.state.schema(schema_name)
         if isinstance(current, Table) and isinstance(past, Table) and current.id == past.id:
             self._restore_table(current, past)

@@ -16,6 +16,7 @@ from ...lake.types import Column, find_path
 from ..read.local_rows import small_dataframe
 from ..read.planner import ChangedRelation
 from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, files_by_key
+from ..sql import statements as st
 from ..sql.quoting import quoted, quoted_name
 from .command_context import CommandContext
 
@@ -32,13 +33,21 @@ class TargetTable:
     name: str
     alias: str | None
     with_clause: str | None
+    statement: str
+    """The author's statement, which errors in its queries quote."""
     changed_relation: ChangedRelation
 
     @classmethod
-    def of(
-        cls, context: CommandContext, name: Sequence[str], alias: str | None, with_clause: str | None
-    ) -> TargetTable:
-        return cls(context, context.table(name), quoted_name(tuple(name)), alias, with_clause, ChangedRelation(0))
+    def of(cls, context: CommandContext, statement: st.Insert | st.Update | st.Delete | st.Merge) -> TargetTable:
+        return cls(
+            context,
+            context.table(statement.name),
+            quoted_name(statement.name),
+            statement.alias,
+            statement.with_clause,
+            statement.text,
+            ChangedRelation(0),
+        )
 
     @property
     def qualifier(self) -> str:
@@ -67,7 +76,11 @@ class TargetTable:
         rest_start = len(head) + len(self.from_item)
         views_at = {sql.index(f" {relation}", rest_start) + 1: view for relation, view in (views or {}).items()}
         return self.context.planner.query(
-            sql, self.context.query_context, changed_relation=self.changed_relation, views_at=views_at
+            sql,
+            self.context.query_context,
+            changed_relation=self.changed_relation,
+            views_at=views_at,
+            statement=self.statement,
         )
 
     def read_predicate(self) -> ReadPredicate | None:

@@ -12,7 +12,7 @@ from .target import ROW_POSITION, TargetTable
 
 
 def update(context: CommandContext, statement: st.Update) -> int:
-    target = TargetTable.of(context, statement.name, statement.alias, statement.with_clause)
+    target = TargetTable.of(context, statement)
     assignments = Assignments.of(target, statement.assignments)
     where = "" if statement.condition is None else f"where {statement.condition}"
     columns = [*ROW_POSITION, *target.old_value_columns(assignments.kept_columns), *assignments.value_columns("value")]

@@ -10,13 +10,13 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from ...lake import tables as t
-from ...lake.errors import LakeError, NotFoundError
+from ...lake.errors import LakeError
+from ...lake.missing_names import lake_not_found
 from ...lake.partition_values import hive_folder
 from ...lake.snapshot import LakeState, Table, View
 from ...lake.sorting import SortKey
 from ...lake.types import Column
 from ..read.context import QueryContext
-from ..read.lakes import Lake
 from ..sql import statements as st
 from ..sql.defaults import default_sql
 from ..sql.quoting import quoted, string_literal
@@ -47,24 +47,14 @@ def _resolve_schema(context: QueryContext, name: Sequence[str] | None) -> tuple[
     if len(name) == 2:
         lake = name[0].lower()
     if lake not in context.lakes:
-        raise NotFoundError(f"there is no lake {name[0]}; there are {', '.join(context.lakes)}")
-    state = context.transaction_on(lake).state
-    return state, lake, state.schema(name[-1]).name
-
-
-def _resolve_relation(context: QueryContext, name: Sequence[str]) -> tuple[Lake, LakeState, Table | View]:
-    found = context.resolve_name(name)
-    if found is None:
-        raise NotFoundError(f"{'.'.join(name)} is no name in a lake")
-    lake, schema, last = found
-    state = context.transaction_on(lake.name).state
-    return lake, state, state.relation(schema, last)
+        raise lake_not_found(name[0], context.lakes)
+    return context.transaction_on(lake).state, lake, context.schema(context.lakes[lake], name[-1]).name
 
 
 def _show_schemas(context: QueryContext, statement: st.ShowSchemas) -> pa.Table:
     lake = statement.catalog[0].lower() if statement.catalog else context.current_lake
     if lake not in context.lakes:
-        raise NotFoundError(f"there is no lake {lake}; there are {', '.join(context.lakes)}")
+        raise lake_not_found(lake, context.lakes)
     names = sorted(s.name for s in context.transaction_on(lake).state.schemas.values())
     return _result(["namespace"], [[n] for n in names if _matches(n, statement.pattern)])
 
@@ -111,7 +101,7 @@ def _show_table_extended(context: QueryContext, statement: st.ShowTableExtended)
 
 
 def _show_columns(context: QueryContext, statement: st.ShowColumns) -> pa.Table:
-    _, _, relation = _resolve_relation(context, statement.name)
+    _, _, relation = context.relation(statement.name)
     return _result(["col_name"], [[c.name] for c in _require_table(relation).columns])
 
 
@@ -125,7 +115,7 @@ def _require_table(relation: Table | View) -> Table:
 
 
 def _describe_table(context: QueryContext, statement: st.DescribeTable) -> pa.Table:
-    lake, state, relation = _resolve_relation(context, statement.name)
+    lake, state, relation = context.relation(statement.name)
     if isinstance(relation, View):
         details = [["# View Text", spark_sql(relation, relation.name), ""], ["# Dialect", relation.dialect, ""]]
         if relation.comment:
@@ -204,7 +194,7 @@ def _properties_text(properties: Mapping[str, str]) -> str:
 
 
 def _show_properties(context: QueryContext, statement: st.ShowProperties) -> pa.Table:
-    lake, _, relation = _resolve_relation(context, statement.name)
+    lake, _, relation = context.relation(statement.name)
     properties = _properties(relation, context.transaction_on(lake.name).options.values)
     if statement.key is not None:
         value = properties.get(statement.key)
@@ -215,7 +205,7 @@ def _show_properties(context: QueryContext, statement: st.ShowProperties) -> pa.
 
 
 def _show_create_table(context: QueryContext, statement: st.ShowCreateTable) -> pa.Table:
-    lake, state, relation = _resolve_relation(context, statement.name)
+    lake, state, relation = context.relation(statement.name)
     name = ".".join(quoted(p) for p in (lake.name, state.schema_of(relation).name, relation.name))
     if isinstance(relation, View):
         columns = f" ({', '.join(map(quoted, relation.column_aliases))})" if relation.column_aliases else ""
@@ -252,7 +242,7 @@ def _column_text(column: Column) -> str:
 
 
 def _show_partitions(context: QueryContext, statement: st.ShowPartitions) -> pa.Table:
-    lake, _, relation = _resolve_relation(context, statement.name)
+    lake, _, relation = context.relation(statement.name)
     table = _require_table(relation)
     if table.partition is None:
         raise LakeError(f"table {table.name} is not partitioned")

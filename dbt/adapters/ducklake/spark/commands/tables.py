@@ -70,8 +70,10 @@ def create_table_like(context: CommandContext, statement: st.CreateTableLike) ->
 
 
 def drop(context: CommandContext, statement: st.Drop) -> int:
-    if statement.if_exists and context.find(statement.name) is None:
-        return 0
+    if context.find(statement.name) is None:
+        is_bare_view_name = statement.kind == "view" and len(statement.name) == 1
+        if (is_bare_view_name and context.planner.drop_temporary_view(statement.name[0])) or statement.if_exists:
+            return 0
     relation = context.relation(statement.name)
     kind = "table" if isinstance(relation, Table) else "view"
     if kind != statement.kind:

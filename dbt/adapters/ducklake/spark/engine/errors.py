@@ -1,19 +1,43 @@
-"""Error messages of Spark, shortened for users."""
+"""Error messages of Spark for users: short, and in the words of the query's author."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
+
+from .source_text import in_author_words
 
 _QUERY_PLAN = re.compile(r"(SQLSTATE: \w{5}(?:; line \d+ pos \d+)?);\n.*", re.DOTALL)
 _STACK_TRACE = re.compile(r"\n+(?:\s*at [\w.$<>/]+\(.*|JVM stacktrace:.*|Driver stacktrace:.*)", re.DOTALL)
 _TEMPORARY_FUNCTION = re.compile(r"_lake_function_(\w+?)_[0-9a-f]{16}")
+_IS_TRANSLATED = "_lake_is_translated"
+"""The attribute that marks an error whose message is in its author's words already."""
 _ABORTED_JOB = re.compile(r"^(?:org\.apache\.spark\.\w+: )?Job aborted.*?\): (?:[\w.$]+: )?", re.DOTALL)
 
 
 def message_of(error: BaseException) -> str:
-    """Returns the message of an error without query plans, stack traces and the names of temporary functions."""
+    """Returns the message of an error without query plans and stack traces, with the text of the query's author."""
     text = str(error).strip() or type(error).__name__
+    if not hasattr(error, _IS_TRANSLATED):
+        text = in_author_words(text, error.getQueryContext() if isinstance(error, PySparkException) else ())
     text = _ABORTED_JOB.sub("", text)
     text = _STACK_TRACE.sub("", text)
     text = _TEMPORARY_FUNCTION.sub(r"\1", text)
     return _QUERY_PLAN.sub(r"\1", text).strip()
+
+
+@contextmanager
+def errors_in_author_words() -> Iterator[None]:
+    """Gives the errors of Spark that leave the block the text, the positions and the names of the query's author."""
+    try:
+        yield
+    except PySparkException as error:
+        if not hasattr(error, _IS_TRANSLATED):
+            for attribute in ("_desc", "_message"):  # of classic Spark, and of Spark Connect
+                if isinstance(text := getattr(error, attribute, None), str):
+                    setattr(error, attribute, in_author_words(text, error.getQueryContext()))
+            setattr(error, _IS_TRANSLATED, True)
+        raise

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...lake.catalog import SnapshotInfo
-from ...lake.snapshot import LakeState, Macro, Table, View
+from ...lake.errors import NotFoundError
+from ...lake.missing_names import function_not_found, lake_not_found, relation_not_found, schema_not_found
+from ...lake.snapshot import LakeState, Macro, Schema, Table, View
 from ...lake.transaction import Transaction
 from .lakes import Lake
 
@@ -66,6 +68,48 @@ class QueryContext:
         if len(parts) == 3 and parts[0].lower() in self.lakes:
             return self.lakes[parts[0].lower()], parts[1], parts[2]
         return None
+
+    def relation(self, parts: Sequence[str]) -> tuple[Lake, LakeState, Table | View]:
+        """The relation that a dotted name stands for, and its lake. Raises if there is none."""
+        resolved = self.resolve_name(parts)
+        if resolved is None:
+            raise self.not_found(parts)
+        lake, schema, name = resolved
+        state = self.transaction_on(lake.name).state
+        relation = state.find_relation(schema, name)
+        if relation is None:
+            raise self.not_found(parts)
+        return lake, state, relation
+
+    def has_schema(self, name: str) -> bool:
+        """Whether the first of two parts of a name is a schema of the current lake, or a lake."""
+        return name.lower() in self.lakes or self.transaction_on(self.current_lake).state.find_schema(name) is not None
+
+    def schema(self, lake: Lake, name: str) -> Schema:
+        state = self.transaction_on(lake.name).state
+        schema = state.find_schema(name)
+        if schema is None:
+            raise schema_not_found(state, name, self._place(lake))
+        return schema
+
+    def not_found(self, parts: Sequence[str], other_place: str = "") -> NotFoundError:
+        """The error for a dotted name that is no relation of a lake, nor of another place where it was looked for."""
+        resolved = self.resolve_name(parts)
+        if resolved is not None:
+            lake, schema, name = resolved
+            place = self._place(lake) + other_place
+            return relation_not_found(self.transaction_on(lake.name).state, schema, name, place)
+        if len(parts) == 3:
+            return lake_not_found(parts[0], (lake.name for lake in self.lakes.values()))
+        return NotFoundError(f"{'.'.join(parts)} is no name of a table or view; write lake.schema.table")
+
+    def function_not_found(self, parts: Sequence[str]) -> NotFoundError:
+        """The error for the name of a function in a lake, with all its parts."""
+        lake, state = self.lakes[parts[0].lower()], self.transaction_on(parts[0].lower()).state
+        return function_not_found(state, parts[-2], parts[-1], self._place(lake))
+
+    def _place(self, lake: Lake) -> str:
+        return f" in lake {lake.name} at snapshot {self.transaction_on(lake.name).base.id}"
 
     def find_macro(self, parts: Sequence[str]) -> tuple[Lake, str, Macro] | None:
         """The lake, the schema and the macro that a dotted name stands for, if there is one."""

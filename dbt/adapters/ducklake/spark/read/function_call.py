@@ -105,7 +105,7 @@ class TableFunctionCall:
     def table(self, lake: Lake, schema: str, name: str, snapshot: SnapshotInfo, state: LakeState) -> Table:
         """A table as of a snapshot."""
         if state.find_relation(schema, name) is None:
-            raise not_found_at_snapshot(lake, schema, name, snapshot)
+            raise not_found_at_snapshot(lake, schema, name, snapshot, state)
         return state.table(schema, name)
 
     def snapshot_at(self, lake: Lake, version: int) -> tuple[SnapshotInfo, LakeState]:

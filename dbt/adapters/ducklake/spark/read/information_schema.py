@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...lake.snapshot import LakeState, Table, View
-from ..sql.types import initial_default_literal, query_type
+from ..sql.defaults import default_sql
+from ..sql.types import query_type
 from ..sql.views import spark_sql, view_columns
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _columns(lake: str, state: LakeState) -> Iterator[Row]:
                 **_name_columns(lake, state, table),
                 "column_name": column.name,
                 "ordinal_position": position,
-                "column_default": initial_default_literal(column) if column.default_value is not None else None,
+                "column_default": default_sql(column) if column.default_value is not None else None,
                 "is_nullable": "YES" if column.nulls_allowed else "NO",
                 "data_type": query_type(column).simpleString(),
                 "comment": column.comment,

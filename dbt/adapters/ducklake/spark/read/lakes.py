@@ -19,6 +19,7 @@ from ...lake.deletes import FileStore, PositionDeletes, read_delete_file
 from ...lake.errors import NotFoundError
 from ...lake.files import DataFile, DeleteFile, NameMap, NewDataFile, name_maps, table_files
 from ...lake.inlined import read_inlined_rows
+from ...lake.missing_names import did_you_mean_relation
 from ...lake.predicates import Predicate
 from ...lake.retry import Retry
 from ...lake.snapshot import LakeState, Table
@@ -204,8 +205,10 @@ def _with_staged_deletes(file: DataFile, deletes: PositionDeletes | None, folder
     return replace(file, delete_files=delete_files, inlined_deletes=inlined)
 
 
-def not_found_at_snapshot(lake: Lake, schema: str, name: str, snapshot: SnapshotInfo) -> NotFoundError:
-    """The error for a table that did not exist at a snapshot."""
+def not_found_at_snapshot(
+    lake: Lake, schema: str, name: str, snapshot: SnapshotInfo, state: LakeState
+) -> NotFoundError:
+    """The error for a table that did not exist at a snapshot, at which the lake had this state."""
     with lake.catalog.read() as connection:
         first = connection.scalar(
             sa.select(sa.func.min(t.table.c.begin_snapshot))
@@ -216,7 +219,11 @@ def not_found_at_snapshot(lake: Lake, schema: str, name: str, snapshot: Snapshot
                 t.table.c.begin_snapshot > snapshot.id,
             )
         )
-    hint = f"; a table of that name is there since snapshot {first}" if first is not None else ""
+    if first is not None:
+        hint: str | None = f"a table of that name is there since snapshot {first}"
+    else:
+        hint = did_you_mean_relation(state, schema, name)
     return NotFoundError(
-        f"there was no table {schema}.{name} at snapshot {snapshot.id} of {snapshot.time.isoformat()}{hint}"
+        f"there was no table {schema}.{name} at snapshot {snapshot.id} of {snapshot.time.isoformat()}"
+        f"{f'; {hint}' if hint else ''}"
     )

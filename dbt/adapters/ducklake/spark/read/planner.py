@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from ...lake.catalog import SnapshotInfo
@@ -23,17 +24,19 @@ from ...lake.predicates import And, Predicate
 from ...lake.snapshot import LakeState, Macro, View
 from ...lake.tables import parse_instant
 from ...lake.transaction import Transaction
+from ..engine.source_text import SentQuery, remember
 from ..sql.functions import spark_definition, temporary_function
 from ..sql.name_reader import find_names
 from ..sql.names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel
 from ..sql.pushdown import pushdown_predicates
-from ..sql.rewriting import rewrite
+from ..sql.rewriting import rewriting_edits
 from ..sql.views import spark_sql
 from ..sql.virtual_columns import VIRTUAL_COLUMNS, names_virtual_columns, relations_with_virtual_columns
 from . import information_schema, table_functions
 from .context import QueryContext, ResolvedRelation
 from .lakes import Lake, not_found_at_snapshot
 from .local_rows import arrow_dataframe
+from .missing_names import check_full_names, missing_relation
 from .parquet import union_barrier
 from .scan import TableScan, scan_dataframe
 
@@ -57,6 +60,8 @@ class _TemporaryNames:
     """Spark's function for each macro, by lake name and macro."""
     query_functions: list[str] = field(default_factory=list)
     """The functions that read these views, and are dropped with them."""
+    left_to_spark: list[RelationRef] = field(default_factory=list)
+    """The names of relations that no lake has."""
 
     def original_column_name(self, column: str) -> str:
         """Restores the macro names in a column name that Spark derived, such as `twice(id)`."""
@@ -103,13 +108,15 @@ class Planner:
         *,
         changed_relation: ChangedRelation | None = None,
         views_at: Mapping[int, str] | None = None,
+        statement: str | None = None,
     ) -> DataFrame:
         """Plans a query as a DataFrame; errors in the query are Spark's own.
 
         With `keep_views` the temporary views outlive the query, as a CREATE TEMPORARY VIEW over them needs.
         `views_at` maps positions in the text, where relation names begin, to temporary views that replace these names.
+        `statement` is what the author wrote, if the query is composed of parts of it; errors then refer to that.
         """
-        return self._plan(sql, context, 0, keep_views, changed_relation, views_at)
+        return self._plan(sql, context, 0, keep_views, changed_relation, views_at, statement)
 
     def check_function(self, name: str, definition: tuple[str, str], context: QueryContext) -> None:
         """Raises if Spark cannot create a function with this signature and body in the context's schema."""
@@ -127,10 +134,12 @@ class Planner:
         keep_views: bool,
         changed_relation: ChangedRelation | None = None,
         views_at: Mapping[int, str] | None = None,
+        statement: str | None = None,
     ) -> DataFrame:
         temporary = _TemporaryNames()
         try:
-            rows = self.spark.sql(self._rewrite_names(sql, context, depth, temporary, changed_relation, views_at or {}))
+            query = self._rewrite_names(sql, context, depth, temporary, changed_relation, views_at or {}, statement)
+            rows = self._run(query.text, context, temporary)
             if temporary.functions:
                 names = [temporary.original_column_name(column) for column in rows.columns]
                 rows = rows if names == rows.columns else rows.toDF(*names)
@@ -143,6 +152,19 @@ class Planner:
                 self._connect_names.append(temporary)
                 while len(self._connect_names) > _MAX_CONNECT_QUERIES:
                     self._drop(self._connect_names.pop(0))
+
+    def _run(self, sql: str, context: QueryContext, temporary: _TemporaryNames) -> DataFrame:
+        """Runs a query whose names are rewritten. Raises for names that Spark does not know either."""
+        try:
+            rows = self.spark.sql(sql)
+            if temporary.left_to_spark and self._engine.is_connect():
+                _ = rows.schema  # over Spark Connect, names are only resolved when they are needed
+            return rows
+        except AnalysisException as error:
+            missing = missing_relation(error, self.spark, temporary.left_to_spark, context)
+            if missing is None:
+                raise
+            raise missing from error
 
     def _drop(self, temporary: _TemporaryNames) -> None:
         for function in temporary.query_functions:
@@ -158,8 +180,9 @@ class Planner:
         temporary: _TemporaryNames,
         changed_relation: ChangedRelation | None = None,
         views_at: Mapping[int, str] = MappingProxyType({}),
-    ) -> str:
-        """The text with temporary names in the place of names that belong to a lake."""
+        statement: str | None = None,
+    ) -> SentQuery:
+        """The query with temporary names in the place of names that belong to a lake."""
         if depth > _MAX_DEPTH:
             raise LakeError("a view or a function uses itself, by way of others; drop or replace one of them")
         names = find_names(sql, VIRTUAL_COLUMNS)
@@ -169,6 +192,12 @@ class Planner:
             for ref in names.relations
             if ref not in given and (relation := self._resolve(ref, context)) is not None
         }
+        others = [ref for ref in names.relations if ref not in given and ref not in resolved]
+        described = {ref: information_schema.read_relation(ref.parts, context) for ref in others}
+        macros = {call: context.find_macro(call.parts) for call in names.calls}
+        temporary.left_to_spark += [ref for ref, found in described.items() if found is None]
+        check_full_names(self._engine.spark, temporary.left_to_spark, context)
+        check_full_names(self._engine.spark, [call for call, found in macros.items() if found is None], context)
         predicates = pushdown_predicates(sql, lambda ref: _columns(resolved.get(ref)), names) if resolved else {}
         full_names: dict[RelationRef, tuple[str, ...]] = {
             ref: (relation.lake.name, relation.schema, relation.relation.name) for ref, relation in resolved.items()
@@ -185,8 +214,7 @@ class Planner:
                 relation, predicates.get(ref), ref in with_virtual_columns, has_exists, context, depth, changed
             )
             views[ref] = self._temporary_view(rows, temporary)
-        for ref in names.relations:
-            found = None if ref in resolved or ref in given else information_schema.read_relation(ref.parts, context)
+        for ref, found in described.items():
             if found is not None:
                 full_names[ref], table = found
                 views[ref] = self._temporary_view(self.arrow_dataframe(table), temporary)
@@ -194,12 +222,15 @@ class Planner:
             result = self._table_function(function, context, names_virtual_columns(names))
             if result is not None:
                 views[function] = self._temporary_view(union_barrier(result) if has_exists else result, temporary)
-        for call in names.calls:
-            macro = context.find_macro(call.parts)
+        for call, macro in macros.items():
             if macro is not None:
                 views[call] = self._macro_function(*macro, call, context, depth, temporary)
         hidden = dict.fromkeys(with_virtual_columns, VIRTUAL_COLUMNS)
-        return rewrite(sql, names, {**views, **given}, full_names, hidden) if views or given else sql
+        edits = rewriting_edits(sql, names, {**views, **given}, full_names, hidden) if views or given else []
+        query = SentQuery(sql, edits, statement)
+        if edits or statement is not None:
+            remember(query)
+        return query
 
     def _temporary_view(self, rows: DataFrame, temporary: _TemporaryNames) -> str:
         temporary.views.append(self.register_view(rows))
@@ -210,6 +241,10 @@ class Planner:
         view = f"_lake_{next(_view_numbers)}"
         rows.createOrReplaceTempView(view)
         return view
+
+    def drop_temporary_view(self, name: str) -> bool:
+        """Drops a temporary view of the user's. Returns whether there was one."""
+        return self._engine.started and bool(self.spark.catalog.dropTempView(name))
 
     def _resolve(self, ref: RelationRef, context: QueryContext) -> ResolvedRelation | None:
         """The lake relation that a name refers to; None if the name is left to Spark."""
@@ -223,7 +258,7 @@ class Planner:
             relation = state.find_relation(schema, name)
             if relation is None:
                 if len(ref.parts) == 3 or transaction.state.find_schema(schema) is not None:
-                    raise not_found_at_snapshot(lake, schema, name, snapshot)
+                    raise not_found_at_snapshot(lake, schema, name, snapshot, state)
                 return None
             return ResolvedRelation(lake, schema, relation, state, snapshot, None)
         relation = transaction.state.find_relation(schema, name)
@@ -306,7 +341,10 @@ class Planner:
             transaction_on = lambda name: past if name == relation.lake.name else context.transaction_on(name)  # noqa: E731
         view_context = replace(context, transaction_on=transaction_on)
         view_context = view_context.with_current_schema(relation.lake, relation.schema)
-        rows = self._plan(sql, view_context, depth + 1, False)
+        try:
+            rows = self._plan(sql, view_context, depth + 1, False)
+        except NotFoundError as error:
+            raise NotFoundError(f"view {relation.schema}.{view.name} can not be read: {error}") from error
         if view.column_aliases:
             if len(view.column_aliases) > len(rows.columns):
                 raise UnsupportedError(f"view {relation.schema}.{view.name} names more columns than its query has")
@@ -339,10 +377,10 @@ class Planner:
         A function that reads lake relations is created for each query, since it reads what that query reads.
         Any other is created once: threads create the same function under the same name.
         """
-        signature, body = (self._rewrite_names(text, context, depth, temporary) for text in definition)
+        signature, body = (self._rewrite_names(text, context, depth, temporary).text for text in definition)
         function, statement = temporary_function(name, signature, body)
         if function not in self._functions:
-            self.spark.sql(statement)
+            self._run(statement, context, temporary)
             if any(used in statement for used in (*temporary.views, *temporary.query_functions)):
                 temporary.query_functions.append(function)
             else:

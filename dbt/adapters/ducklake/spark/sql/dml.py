@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .tokens import QUERY_KEYWORDS, Cursor, Name
@@ -48,6 +48,8 @@ class Insert:
     """The common table expressions before the INSERT, which the query may use."""
     alias: str | None = None
     """The name of the table in the condition of REPLACE WHERE."""
+    text: str = field(default="", compare=False, repr=False)
+    """The whole statement."""
 
     @property
     def is_overwrite(self) -> bool:
@@ -75,6 +77,8 @@ class Update:
     alias: str | None = None
     condition: str | None = None
     with_clause: str | None = None
+    text: str = field(default="", compare=False, repr=False)
+    """The whole statement."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ class Delete:
     alias: str | None = None
     condition: str | None = None
     with_clause: str | None = None
+    text: str = field(default="", compare=False, repr=False)
+    """The whole statement."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,8 @@ class Merge:
     source_alias: str | None = None
     schema_evolution: bool = False
     with_clause: str | None = None
+    text: str = field(default="", compare=False, repr=False)
+    """The whole statement."""
 
 
 RowStatement: TypeAlias = Insert | Update | Delete | Merge
@@ -210,6 +218,7 @@ def parse_insert(cursor: Cursor, with_clause: str | None = None) -> Insert:
         schema_evolution,
         with_clause,
         alias,
+        cursor.whole_text(),
     )
 
 
@@ -223,7 +232,7 @@ def parse_update(cursor: Cursor, with_clause: str | None = None) -> Update:
         raise cursor.refused("FROM", "UPDATE sets columns from their own row. Write MERGE INTO ... USING")
     condition = cursor.rest("a condition") if cursor.take("WHERE") else None
     cursor.finish()
-    return Update(name, assignments, alias, condition, with_clause)
+    return Update(name, assignments, alias, condition, with_clause, cursor.whole_text())
 
 
 def parse_delete(cursor: Cursor, with_clause: str | None = None) -> Delete:
@@ -234,7 +243,7 @@ def parse_delete(cursor: Cursor, with_clause: str | None = None) -> Delete:
         raise cursor.refused("USING", "write WHERE EXISTS (SELECT ...), or MERGE INTO ... THEN DELETE")
     condition = cursor.rest("a condition") if cursor.take("WHERE") else None
     cursor.finish()
-    return Delete(name, alias, condition, with_clause)
+    return Delete(name, alias, condition, with_clause, cursor.whole_text())
 
 
 def parse_truncate(cursor: Cursor) -> Truncate:
@@ -266,7 +275,17 @@ def parse_merge(cursor: Cursor, with_clause: str | None = None) -> Merge:
         raise cursor.unexpected("WHEN")
     cursor.finish()
     _refuse_unreachable(cursor, clauses)
-    return Merge(name, source, condition, tuple(clauses), alias, source_alias, schema_evolution, with_clause)
+    return Merge(
+        name,
+        source,
+        condition,
+        tuple(clauses),
+        alias,
+        source_alias,
+        schema_evolution,
+        with_clause,
+        cursor.whole_text(),
+    )
 
 
 _ROW_STATEMENTS: dict[str, Callable[[Cursor, str | None], RowStatement]] = {

@@ -1,15 +1,22 @@
-"""Writes a query with other names in place of its relations; everything else stays as its author wrote it."""
+"""Writes a query with other names in place of its relations; everything else stays as its author wrote it.
+
+The changes are edits of the text, so that positions in Spark's errors can be mapped back to the author's text.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TypeAlias
 
 from .name_resolution import SourceIndex
 from .names import FunctionRef, Names, QualifiedColumn, Ref, RelationRef, Star
 from .quoting import quoted
 from .tokens import lowered
+
+Edit: TypeAlias = tuple[int, int, str]
+"""The start and end of a part of a text, and what replaces it."""
 
 
 def rewrite(
@@ -48,6 +55,17 @@ def rewrite(
     >>> rewrite("select * from orders", names, {orders: "v1"}, hidden_columns={orders: ["rowid"]})
     'select * except (`orders`.`rowid`) from v1 AS `orders`'
     """
+    return apply_edits(rewriting_edits(sql, names, replacements, full_names, hidden_columns), sql)
+
+
+def rewriting_edits(
+    sql: str,
+    names: Names,
+    replacements: Mapping[RelationRef, str] | Mapping[FunctionRef, str] | Mapping[Ref, str],
+    full_names: Mapping[RelationRef, tuple[str, ...]] | None = None,
+    hidden_columns: Mapping[RelationRef, Sequence[str]] | None = None,
+) -> list[Edit]:
+    """Returns the edits that `rewrite` makes, in the order of the text; none overlaps another."""
     views: dict[Ref, str] = {}
     for ref, view in replacements.items():
         views[ref] = view
@@ -60,7 +78,7 @@ def rewrite(
     ]
     aliases = _aliases(names, views, uses, sources)
 
-    edits: list[tuple[int, int, str]] = []
+    edits: list[Edit] = []
     for ref, view in views.items():
         if not isinstance(ref, RelationRef) or ref.alias is not None or ref.alias_position is None:
             edits.append((ref.start, ref.end, _separated(sql, ref.start, ref.end, view)))
@@ -76,14 +94,21 @@ def rewrite(
             start, end = column.spans[0][0], column.spans[count - 1][1]
             edits.append((start, end, quoted(aliases[relation])))
     edits += _star_edits(names, hidden_columns or {}, aliases, sources)
-    return _apply(edits, sql)
+    return _without_overlaps(edits)
 
 
-def _apply(edits: list[tuple[int, int, str]], sql: str) -> str:
+def _without_overlaps(edits: list[Edit]) -> list[Edit]:
+    kept, done = [], 0
+    for edit in sorted(edits, key=lambda edit: edit[:2]):
+        if edit[0] >= done:  # else it is inside the arguments of a function that is replaced as a whole
+            kept.append(edit)
+            done = edit[1]
+    return kept
+
+
+def apply_edits(edits: Sequence[Edit], sql: str) -> str:
     pieces, done = [], 0
-    for start, end, text in sorted(edits, key=lambda edit: edit[:2]):
-        if start < done:  # inside the arguments of a function that is replaced as a whole
-            continue
+    for start, end, text in edits:
         pieces += [sql[done:start], text]
         done = end
     return "".join([*pieces, sql[done:]])
@@ -121,7 +146,7 @@ def _star_edits(
     hidden_columns: Mapping[RelationRef, Sequence[str]],
     aliases: Mapping[RelationRef, str],
     sources: SourceIndex,
-) -> Iterator[tuple[int, int, str]]:
+) -> Iterator[Edit]:
     """Yields the edits that exclude hidden columns from each `*`, in an EXCEPT of its own or in the existing one."""
     for star in names.stars if hidden_columns else ():
         excluded = []

@@ -47,6 +47,7 @@ from .dml import (
     parse_update,
     parse_with,
 )
+from .quoting import quoted
 from .session_statements import (
     Argument,
     Begin,
@@ -203,6 +204,23 @@ def split(sql: str) -> list[str]:
             start = token.start + 1
     texts.append(sql[start:])
     return [text for text in texts if next(tokenize(text), None) is not None] or [sql]
+
+
+def double_quoted_as_names(sql: str) -> str:
+    r"""The text with names in backquotes where it has them in double quotes.
+
+    For a session with `spark.sql.ansi.doubleQuotedIdentifiers`. Everywhere else, what is in double quotes is a string.
+
+    >>> print(double_quoted_as_names('''select "end", \'say "hi"\' from t'''))
+    select `end`, 'say "hi"' from t
+    """
+    parts: list[str] = []
+    position = 0
+    for token in tokenize(sql):
+        if token.kind == "string" and sql[token.start] == '"':
+            parts += [sql[position : token.start], quoted(sql[token.start + 1 : token.end - 1].replace('""', '"'))]
+            position = token.end
+    return "".join([*parts, sql[position:]])
 
 
 def parse(sql: str) -> Statement:

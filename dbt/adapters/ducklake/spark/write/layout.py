@@ -15,6 +15,7 @@ from ...lake.snapshot import Table
 from ...lake.sorting import SortKey
 from ...lake.types import Column
 from ..sql.quoting import quoted, string_literal
+from .small_results import gather_if_small
 from .target import WriteTarget
 
 PARTITION_PREFIX = "_lake_part_"
@@ -30,8 +31,8 @@ def partition_and_sort(rows: DataFrame, target: WriteTarget) -> tuple[DataFrame,
     if spec is None:
         if order:
             # Each task gets one range of values, so the bounds of files hardly overlap.
-            rows = rows.repartitionByRange(*order).sortWithinPartitions(*order)
-        return rows, []
+            return rows.repartitionByRange(*order).sortWithinPartitions(*order), []
+        return gather_if_small(rows), []
     keys = []
     for field in spec.fields:
         column = next(c for c in target.table.columns if c.id == field.column_id)

@@ -14,6 +14,7 @@ from ...lake.snapshot import Table
 from ...lake.types import Column, decimal_parts
 from .data_files import check_not_null, describe_data_file
 from .target import WriteTarget
+from .write_folder import removing_empty_folders
 
 MAX_ROWS = 100_000
 """Spark writes more rows than these."""
@@ -45,6 +46,11 @@ def write_local_file(rows: pa.Table, target: WriteTarget) -> list[NewDataFile]:
     """Writes rows as one data file. They have the table's columns, with values of their types."""
     if rows.num_rows == 0:
         return []
+    with removing_empty_folders(target):
+        return _write_file(rows, target)
+
+
+def _write_file(rows: pa.Table, target: WriteTarget) -> list[NewDataFile]:
     folder = target.native_path(target.folder)
     target.filesystem.create_dir(folder, recursive=True)
     path = target.folder + new_data_file_name()

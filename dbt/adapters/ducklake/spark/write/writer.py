@@ -12,7 +12,6 @@ from pyspark.sql import types as s
 
 from ...lake.errors import UnsupportedError
 from ...lake.files import NewDataFile
-from ...lake.paths import new_uuid7
 from ...lake.snapshot import Table
 from ...lake.types import Column, decimal_parts
 from ..read.parquet import FILE_POOL
@@ -31,6 +30,7 @@ from .data_files import (
 from .encoding import encode
 from .layout import partition_and_sort
 from .target import WriteTarget
+from .write_folder import new_write_folder
 
 
 def write_dataframe(
@@ -39,23 +39,19 @@ def write_dataframe(
     """Writes rows as data files of a table, which belong to no snapshot yet.
 
     The rows have the table's columns with their query types, in any order. For new versions of existing rows,
-    `row_id` names the column with their row ids. Each write has a folder of its own, so concurrent writes do not meet.
+    `row_id` names the column with their row ids.
     """
     table = target.table
     _check_writable(table)
-    folder = f"{target.folder}ducklake-{new_uuid7()}/"
     converted = to_table_schema(rows, table.columns, row_id)
     arranged, partition_columns = partition_and_sort(converted, target)
     writer = arranged.write.mode("error").options(**_writer_options(target, bytes_per_row))
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
-    try:
+    with new_write_folder(target) as folder:
         writer.parquet(target.spark_write_path(folder))
         files = _checked_files(target, folder)
-        return files if row_id is None else [replace(file, holds_updated_rows=True) for file in files]
-    except BaseException:
-        remove_folder(target, folder)
-        raise
+    return files if row_id is None else [replace(file, holds_updated_rows=True) for file in files]
 
 
 def _checked_files(target: WriteTarget, folder: str) -> list[NewDataFile]:

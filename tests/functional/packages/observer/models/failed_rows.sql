@@ -1,0 +1,1 @@
+{{ observer.empty_table({'test_id': 'string', 'row_text': 'string'}) }}
