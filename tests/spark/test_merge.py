@@ -152,13 +152,13 @@ def test_every_clause_casts_values_to_the_types_of_the_table(lake: LakeSession) 
 @pytest.mark.parametrize(
     "clauses",
     [
-        "when matched then update set n = '5'",
-        "when matched and s.id = 2 then update set n = '5' when matched then update set n = 5",
-        "when matched and s.id = 2 then update set n = '5' when matched then delete",
-        "when not matched then insert (id, n) values (s.id, '5')",
-        "when not matched and s.id = 6 then insert (id, n) values (s.id, '5')"
+        "when matched then update set n = trim('5')",
+        "when matched and s.id = 2 then update set n = trim('5') when matched then update set n = 5",
+        "when matched and s.id = 2 then update set n = trim('5') when matched then delete",
+        "when not matched then insert (id, n) values (s.id, trim('5'))",
+        "when not matched and s.id = 6 then insert (id, n) values (s.id, trim('5'))"
         " when not matched then insert (id, n) values (s.id, 5)",
-        "when not matched by source then update set n = '5'",
+        "when not matched by source then update set n = trim('5')",
     ],
 )
 def test_no_clause_stores_a_text_in_a_number(lake: LakeSession, clauses: str) -> None:

@@ -83,6 +83,10 @@ class Page:
         ActionChains(self.browser).move_to_element(self.find(css, text)).click().perform()
         self.settle()
 
+    def hover(self, css: str, text: str = "") -> None:
+        ActionChains(self.browser).move_to_element(self.find(css, text)).perform()
+        self.settle()
+
     def text(self, css: str) -> str:
         return self.texts(css)[0]
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-TEMPLATE = Path(__file__).parents[2] / "dbt" / "adapters" / "ducklake" / "history" / "lineage.html"
-MARKER = "/*LINEAGE*/null"
+from dbt.adapters.ducklake.history.lineage_page import lineage_page
+
 START = datetime(2026, 11, 18, 8, tzinfo=timezone.utc)
 
 
@@ -22,7 +22,7 @@ class Lineage:
         self.snapshots: list[dict[str, Any]] = []
 
     def full(self, name: str) -> str:
-        return f"{self.lake}.main.{name}"
+        return f"{self.lake}.{name}" if "." in name else f"{self.lake}.main.{name}"
 
     def relation(self, name: str, resource_type: str | None = "model", **facts: Any) -> None:
         macro = f"source('shop', '{name}')" if resource_type == "source" else f"ref('{name}')"
@@ -33,7 +33,7 @@ class Lineage:
                 "type": "table",
                 "node_id": node if resource_type else None,
                 "resource_type": resource_type,
-                "sql_name": ".".join(f"`{part}`" for part in (self.lake, "main", name)),
+                "sql_name": ".".join(f"`{part}`" for part in self.full(name).split(".", 2)),
                 "macro": macro if resource_type else None,
                 "rows": 1000,
                 "gone": False,
@@ -130,13 +130,53 @@ def big(relations: int = 500, snapshots: int = 10_000, inputs: int = 5) -> dict[
     return lake.data()
 
 
-def write(folder: Path, data: object, name: str = "snapshot_lineage.html") -> Path:
+def project(relations: int = 1000, schemas: bool = True) -> dict[str, Any]:
+    """A project of 25 areas: sources, staging views, intermediate models and marts, which read mostly their area."""
+    dice = random.Random(11)
+    lake = Lineage()
+    layers = ("raw", "stg", "int", "mart")
+    built: dict[str, list[str]] = {layer: [] for layer in layers}
+    newest: dict[str, int] = {}
+    for n in range(relations):
+        layer = layers[4 * n // relations]
+        name = f"{layer if schemas else 'main'}.{layer}_{n:04}"
+        inputs: set[str] = set()
+        if layer != "raw":
+            before = built[layers[layers.index(layer) - 1]]
+            own = [other for other in before if int(other[-4:]) % 25 == n % 25] or before
+            inputs.update([dice.choice(own)] if layer == "stg" else dice.sample(own, min(len(own), 1 + n % 3)))
+            if n % 17 == 0:
+                inputs.add(dice.choice(before))
+            if layer == "mart" and n % 3 == 0:
+                inputs.update(built["mart"][:1])
+        lake.relation(name, "source" if layer == "raw" else "model", type="view" if layer == "stg" else "table")
+        newest[name] = lake.snapshot(name, inputs={other: newest[other] for other in sorted(inputs)})
+        built[layer].append(name)
+    for name in dice.sample(built["int"], relations // 50):
+        lake.snapshot(name)
+    return lake.data()
+
+
+def dag(relations: int = 40, edges: int = 90, seed: int = 3) -> dict[str, Any]:
+    """A random graph: each edge goes from one relation to any later one."""
+    dice = random.Random(seed)
+    lake = Lineage()
+    pairs: set[tuple[int, int]] = set()
+    while len(pairs) < edges:
+        left, right = sorted(dice.sample(range(relations), 2))
+        pairs.add((left, right))
+    for n in range(relations):
+        lake.relation(f"t{n}" + "_with_a_long_name" * dice.randrange(2))
+    names = [relation["name"].rpartition(".")[2] for relation in lake.relations]
+    for n, name in enumerate(names):
+        lake.snapshot(name, inputs={names[left]: left + 1 for left, right in sorted(pairs) if right == n})
+    for name in dice.sample(names, 4):
+        lake.snapshot(name)
+    return lake.data()
+
+
+def write(folder: Path, data: object) -> Path:
     """The page with that lineage in it, as the adapter writes it."""
-    template = TEMPLATE.read_text(encoding="utf-8")
-    assert template.count(MARKER) == 1
-    words = json.dumps(data, ensure_ascii=False)
-    for letter in "<>&":
-        words = words.replace(letter, f"\\u{ord(letter):04x}")
-    path = folder / name
-    path.write_text(template.replace(MARKER, words), encoding="utf-8")
+    path = folder / "snapshot_lineage.html"
+    path.write_text(lineage_page(json.dumps(data, ensure_ascii=False)), encoding="utf-8")
     return path

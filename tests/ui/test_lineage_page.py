@@ -99,8 +99,10 @@ class TestVersions:
 
     def test_every_edge_goes_from_left_to_right(self, page: Page) -> None:
         page.open(pages.shop(), "#model=lake.main.revenue&depth=9")
-        paths = page.js("return [...document.querySelectorAll('.edge')].map((e) => e.getAttribute('d'))")
-        ends = [(float(path[1:].split()[0]), float(path.split()[-2])) for path in paths]
+        ends = page.js(
+            "return [...document.querySelectorAll('#version .edge')]"
+            ".map((e) => [0, e.getTotalLength()].map((at) => e.getPointAtLength(at).x))"
+        )
         assert len(ends) == 8
         assert all(start < end for start, end in ends)
 
@@ -111,7 +113,7 @@ class TestVersions:
         lake.snapshot("source")
         lake.snapshot("middle", inputs={"source": 1})
         lake.snapshot("end", inputs={"source": 1, "middle": 2})
-        edges = "return document.querySelectorAll('.edge').length"
+        edges = "return document.querySelectorAll('#version .edge').length"
         page.open(lake.data(), "#model=lake.main.middle")
         assert page.js(edges) == 2
         page.click(".node", "end")
@@ -127,7 +129,7 @@ class TestVersions:
         page.until("document.querySelector('.title strong').textContent", "lake.main.stg_orders")
 
     def test_a_snapshot_leads_to_what_it_wrote(self, page: Page) -> None:
-        page.open(pages.shop())
+        page.open(pages.shop(), "#tab=lineage")
         page.click("#log-list .option", "#8")
         assert "lake.main.revenue ○ @8 superseded" in page.text(".title")
 
@@ -182,7 +184,7 @@ class TestVersions:
 
 class TestStale:
     def test_the_list_names_input_read_version_and_current_version(self, page: Page) -> None:
-        page.open(pages.shop())
+        page.open(pages.shop(), "#tab=stale")
         assert page.text("#stale-tab") == "Stale models 1"
         assert page.texts("#stale-list .option") == ["customers @7 stg_orders @4 @11 1 version"]
         page.click("#stale-list .option")
@@ -221,7 +223,7 @@ class TestStale:
 
 class TestSearchAndFilters:
     def test_the_log_says_who_wrote_what_and_how_long_after(self, page: Page) -> None:
-        page.open(pages.shop())
+        page.open(pages.shop(), "#tab=lineage")
         assert page.texts("#log-list .option")[:3] == [
             "#12 2026-11-18 10:00:00 10m ci dbt run: revenue (incremental, merge) revenue model.shop.revenue +900 ~34",
             "#11 2026-11-18 09:50:00 10m ci dbt run: stg_orders (table) stg_orders model.shop.stg_orders +10",
@@ -229,7 +231,7 @@ class TestSearchAndFilters:
         ]
 
     def test_they_combine(self, page: Page) -> None:
-        page.open(pages.shop())
+        page.open(pages.shop(), "#tab=lineage")
         page.click("#search")
         page.keys("orders")
         assert page.models() == ["raw_orders", "stg_orders"]
@@ -257,14 +259,14 @@ class TestSearchAndFilters:
         assert page.text("#log-count") == "12"
 
     def test_the_time_can_be_typed(self, page: Page) -> None:
-        page.open(pages.shop())
+        page.open(pages.shop(), "#tab=lineage")
         page.js("document.getElementById('from').focus()")
         page.keys("11182026", Keys.TAB, "0945AM")
         page.until("location.hash", "#from=2026-11-18T09%3A45")
         assert page.log() == ["#12", "#11"]
 
     def test_the_strip_can_be_brushed_and_clicked(self, page: Page) -> None:
-        page.open(pages.shop())
+        page.open(pages.shop(), "#tab=lineage")
         strip = page.find("#strip")
         top = -strip.size["height"] // 2
         mouse = ActionChains(page.browser)
@@ -375,7 +377,7 @@ class TestThemes:
     @pytest.mark.parametrize("theme", ["light", "dark"])
     def test_all_text_has_enough_contrast(self, page: Page, theme: str) -> None:
         page.prefer(color_scheme=theme, reduced_motion="reduce")
-        for hash in ("", "#model=lake.main.stg_orders&version=4", "#model=lake.main.customers"):
+        for hash in ("", "#gone=1&show=groups", "#tab=stale", "#model=lake.main.stg_orders&version=4"):
             page.open(pages.shop(), hash)
             assert page.js(TOO_FAINT) == []
         page.photograph(theme)
@@ -397,13 +399,13 @@ class TestKeyboard:
         assert page.focused() == "model-list"
         page.keys(Keys.ARROW_DOWN, Keys.ARROW_UP, Keys.ENTER)
         assert page.text(".title strong") == "lake.main.stg_orders"
-        for _ in range(20):
+        for _ in range(30):
             page.keys(Keys.TAB)
             if page.focused() == "version-list":
                 break
         page.keys(Keys.END, Keys.ENTER)
         assert "@4 superseded" in page.text(".title")
-        for _ in range(6):
+        for _ in range(10):
             page.keys(Keys.TAB)
             if "node" in page.focused():
                 break
@@ -433,26 +435,30 @@ class TestKeyboard:
             if not met or met[-1] != page.focused():  # a field for a time has several parts
                 met.append(page.focused())
         assert met == [
-            *["search", "author", "clear", "theme", "model-list", "only", "from", "to", "log-list", "strip"],
-            *["lineage-tab", "depth", "version-list", "a", "button", "node superseded centre"],
+            *["search", "author", "clear", "theme", "model-list", "lineage-tab", "depth"],
+            *["only", "from", "to", "log-list", "strip"],
+            *["back", "version-list", "a", "button", "node superseded centre lit"],
         ]
 
-    def test_the_arrows_change_between_lineage_and_stale_models(self, page: Page) -> None:
+    def test_the_arrows_change_between_the_views(self, page: Page) -> None:
         page.open(pages.shop(), "#model=lake.main.customers")
         page.js("document.getElementById('lineage-tab').focus()")
         page.keys(Keys.ARROW_RIGHT)
         assert page.focused() == "stale-tab"
         assert page.texts("#stale-list .option .stale") == ["@4"]
+        page.keys(Keys.ARROW_RIGHT)
+        assert page.focused() == "overview-tab"
+        assert len(page.shown("#overview .node")) == 8
 
     def test_the_strip_narrows_to_the_bar_under_the_keyboard(self, page: Page) -> None:
-        page.open(pages.shop())
+        page.open(pages.shop(), "#tab=lineage")
         page.js("document.getElementById('strip').focus()")
         page.keys(Keys.END, Keys.ENTER)
         assert page.log() == ["#1"]
         assert page.find("#strip").get_attribute("aria-valuetext").endswith("1 snapshot")
 
     def test_lists_tell_a_screen_reader_where_it_is(self, page: Page) -> None:
-        page.open(pages.shop())
+        page.open(pages.shop(), "#tab=lineage")
         page.js("document.getElementById('log-list').focus()")
         page.keys(Keys.END)
         active = page.find("#log-list").get_attribute("aria-activedescendant")
@@ -463,7 +469,7 @@ class TestKeyboard:
 
 class TestMuchData:
     def test_ten_thousand_snapshots_are_no_more_of_a_page_than_fifty(self, page: Page) -> None:
-        page.open(pages.big())
+        page.open(pages.big(), "#tab=lineage")
         size = "return document.querySelectorAll('*').length"
         assert page.text("#log-count") == "10,000"
         assert page.js(size) < 1000
@@ -475,6 +481,7 @@ class TestMuchData:
         assert page.text("#log-count").endswith(" of 10,000")
         assert all("long_123" in text for text in page.texts("#log-list .option"))
         page.keys(Keys.ESCAPE)
+        page.click("#stale-tab")
         page.click("#stale-list .option")
         assert page.js("return document.querySelectorAll('.node').length") > 5
         assert page.js(size) < 1200
@@ -516,7 +523,7 @@ class TestHostileText:
         lake.snapshot(self.NAME, author="<b>me</b>", message=self.MESSAGE, node_id="model.shop.x' onclick='hacked()")
         lake.snapshot("__proto__", inputs={self.NAME: 1, "constructor": 1}, author="__proto__")
         lake.snapshot("🦆 طاولة", inputs={"__proto__": 2}, message="\u202e\u2066" * 50 + "end")
-        path = page.open({**lake.data(), "project": "</title><script>hacked()</script>"})
+        path = page.open({**lake.data(), "project": "</title><script>hacked()</script>"}, "#tab=lineage")
         assert sorted(page.models()) == sorted(["constructor", self.NAME, "__proto__", "🦆 طاولة"])
         assert page.texts("#log-list .message")[2] == self.MESSAGE
         assert page.texts("#log-list .author bdi")[2] == "<b>me</b>"
@@ -526,6 +533,10 @@ class TestHostileText:
         link = page.find(".title a").get_dom_attribute("href")
         assert link == "index.html#!/model/model.shop.%22%3E%3Cscript%3Ehacked()%3C%2Fscript%3E"
         assert nodes(page) == {f"{self.NAME} @1, current", "__proto__ @2, current", "🦆 طاولة @3, current"}
+        page.visit(path.as_uri() + "#gone=1")
+        assert sorted(page.texts("#canvas .label")) == sorted(["constructor", self.NAME, "__proto__", "🦆 طاولة"])
+        page.hover("#canvas .node", "<img")
+        assert page.text("#tip strong") == f"lake.main.{self.NAME}"
         page.visit(path.as_uri() + "#model=%3Cimg%20src=x%20onerror=hacked()%3E&q=%22%3E%3Cb%3E")
         assert page.text("#hint") == f"There is no {self.NAME} in this page."
         assert page.js("return window.hacked === undefined && !document.querySelector('img, b')")
@@ -554,8 +565,12 @@ class TestNarrowWindow:
     def test_one_pane_at_a_time(self, page: Page) -> None:
         page.resize(400)
         page.open(pages.shop())
+        assert len(page.shown("#overview .node")) == 8
+        assert page.js(STICKS_OUT) == []
+        page.photograph("narrow-overview")
+        page.click("nav button", "Models")
         assert len(page.models()) == 9
-        assert page.log() == []
+        assert page.log() == page.shown("#overview .node") == []
         page.click("#model-list .option", "customers")
         assert page.models() == []
         assert "▲ @7 stale" in page.text(".title")
@@ -570,6 +585,8 @@ class TestNarrowWindow:
         page.click("#stale-tab")
         assert page.texts("#stale-list .option") == ["customers @7 stg_orders @4 @11"]
         assert page.js(STICKS_OUT) == []
+        page.click("nav button", "Overview")
+        assert len(page.shown("#overview .node")) == 8
 
 
 class TestOtherLineages:
@@ -588,7 +605,7 @@ class TestOtherLineages:
         assert page.models() == []
 
     def test_a_page_without_lineage_says_who_writes_it(self, page: Page) -> None:
-        page.visit(pages.TEMPLATE.as_uri())
+        page.open(None)
         assert page.text("#notice").startswith("There is no lineage in this page: dbt docs generate writes")
 
     def test_several_lakes_are_told_apart(self, page: Page) -> None:
@@ -600,9 +617,10 @@ class TestOtherLineages:
         mart.snapshots[0]["inputs"] = [{"relation": "raw.main.orders", "snapshot": 1}]
         raw.snapshot("orders")
         both = {name: getattr(raw, name) + getattr(mart, name) for name in ("relations", "snapshots")}
-        page.open({**mart.data(), **both})
+        page.open({**mart.data(), **both}, "#tab=lineage")
         assert page.models() == ["mart.main.orders", "raw.main.orders"]
         assert page.log() == ["raw #2", "raw #1", "mart #1"]
+        page.click("#stale-tab")
         assert page.texts("#stale-list .option") == ["mart.main.orders @1 raw.main.orders @1 @2 1 version"]
 
     def test_a_snapshot_that_changed_nothing_we_know_is_in_the_log(self, page: Page) -> None:
@@ -610,7 +628,7 @@ class TestOtherLineages:
         lake.relation("orders")
         lake.snapshot("orders")
         lake.snapshot(node_id=None, message="create schema other")
-        page.open(lake.data())
+        page.open(lake.data(), "#tab=lineage")
         page.click("#log-list .option", "create schema other")
         assert page.text("[role=status]") == "This snapshot changed no table or view"
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from ..spark.sql.quoting import quoted_name
 from .lineage import MAX_SNAPSHOTS, InputVersion, Lineage, Version
+from .lineage_page import lineage_page
 
 JSON_FORMAT = 1
-
-_DATA_PLACEHOLDER = "/*LINEAGE*/null"
 
 
 @dataclass(frozen=True)
@@ -90,15 +89,13 @@ def _version_json(version: Version) -> dict[str, Any]:
     }
 
 
-def write_lineage(content: Mapping[str, Any], folder: Path) -> None:
-    """Writes the lineage as JSON, and as a page that has the JSON in it."""
+def write_lineage(content: Mapping[str, Any], folder: Path) -> Path:
+    """Writes the lineage as JSON, and as a page that has the JSON in it. Returns the path of the page."""
     text = json.dumps(content, ensure_ascii=False)
     (folder / "snapshot_lineage.json").write_text(text, encoding="utf-8")
-    # The JSON stands in a script element, so no character of it may begin a tag.
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    page = (Path(__file__).parent / "lineage.html").read_text(encoding="utf-8")
-    (folder / "snapshot_lineage.html").write_text(page.replace(_DATA_PLACEHOLDER, text), encoding="utf-8")
+    page = folder / "snapshot_lineage.html"
+    page.write_text(lineage_page(text), encoding="utf-8")
+    return page
 
 
 def version_history(lineage: Lineage, relation: str, limit: int = 20) -> str:

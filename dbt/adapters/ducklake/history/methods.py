@@ -10,6 +10,7 @@ import agate
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationConfig
+from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
 from ..base import LakeAdapter
@@ -20,6 +21,8 @@ from ..time_travel import change_feed_bound, time_travel_argument
 from .consumed_changes import ChangeConsumer
 from .lineage import Lineage, read_lineage
 from .lineage_report import DbtNode, lineage_json, stale_relations, version_history, write_lineage
+
+logger = AdapterLogger("DuckLake")
 
 _DIFF_SAMPLE_ROWS = 20
 """How many rows of a diff a terminal shows."""
@@ -143,7 +146,7 @@ class HistoryMethods(LakeAdapter):
     # -- lineage
 
     def write_lineage_files(self, nodes: Iterable[RelationConfig], catalog: agate.Table) -> None:
-        """Writes the lineage into the target folder. The row counts come from dbt's catalog of relations."""
+        """Writes the lineage into the target folder and logs the page's path. Row counts come from dbt's catalog."""
         row_counts = {}
         if "stats:row_count:value" in catalog.column_names:
             for row in catalog.rows:
@@ -153,7 +156,9 @@ class HistoryMethods(LakeAdapter):
         config = self.config
         dbt_nodes = map(DbtNode.from_config, nodes)
         content = lineage_json(self._lineage(), dbt_nodes, row_counts, config.project_name, config.target_name)
-        write_lineage(content, Path(config.project_target_path))
+        page, project = write_lineage(content, Path(config.project_target_path)), Path(config.project_root)
+        path = page.relative_to(project) if page.is_relative_to(project) else page
+        logger.info(f"Snapshot lineage written to {path}")
 
     @available.parse(lambda *a, **k: "")
     def lineage_report(self, relation: BaseRelation) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
 import socket
-import sys
 
 import pytest
 
@@ -21,11 +21,14 @@ def port() -> int:
 
 def test_missing_packages_are_named_with_the_extra_that_brings_them(monkeypatch: pytest.MonkeyPatch) -> None:
     check_packages()
-    for name in ("grpc", "google"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setattr(sys, "path", [])
-    monkeypatch.setattr(sys, "meta_path", [])
-    with pytest.raises(LakeError, match=r"needs .*grpcio.*googleapis-common-protos.*dbt-ducklake\[connect\]"):
+
+    def find_spec(module: str) -> object | None:
+        if module == "google.rpc":
+            raise ModuleNotFoundError("No module named 'google'")
+        return None if module == "grpc" else object()
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    with pytest.raises(LakeError, match=r"needs grpcio, googleapis-common-protos, .*'dbt-ducklake\[connect\]'"):
         check_packages()
 
 
