@@ -168,7 +168,7 @@ def test_a_function_is_part_of_its_transaction(lake: LakeSession) -> None:
         ("create function main.f(x int) returns int return y", AnalysisException, "UNRESOLVED_COLUMN"),
         ("create function main.f(x int) returns int return sum(x)", AnalysisException, "aggregate"),
         ("create function main.f(x int, x int) returns int return x", AnalysisException, "DUPLICATE"),
-        ("create function main.f() returns int return select a from nowhere", AnalysisException, "nowhere"),
+        ("create function main.f() returns int return select a from nowhere", NotFoundError, "no table or view main"),
         ("create function main.f(x int) returns int return main.f(x - 1)", AnalysisException, "`main`"),
         ("create function nowhere.f() returns int return 1", NotFoundError, "nowhere"),
         ("create or replace function if not exists main.f() returns int return 1", LakeError, "exclude each other"),
