@@ -112,9 +112,9 @@ class TestAPackageForManyWarehouses:
         assert log.count("meant for other adapters") == 1
         (line,) = (line for line in log.splitlines() if "  warehouses: " in line)
         assert re.findall(r"(\w+) \((\d+) model", line) == [
-            *(("buckets", "1"), ("cluster_by", "1"), ("clustered_by", "1"), ("dist", "1"), ("engine", "1")),
+            *(("buckets", "1"), ("cluster_by", "1"), ("clustered_by", "1"), ("engine", "1")),
             *(("file_format", "2"), ("liquid_clustered_by", "1"), ("location_root", "1"), ("order_by", "1")),
-            *(("partition_by", "1"), ("sort", "1"), ("tblproperties", "1"), ("transient", "1")),
+            *(("partition_by", "1"), ("tblproperties", "1"), ("transient", "1")),
         ]
         folder = "regexp_extract(data_file, '(year=.*)/ducklake', 1)"
         files = f"select {folder} from ducklake_list_files('{{schema}}.%s') order by 1"

@@ -21,19 +21,19 @@ INSTEAD = {
     "buckets": "use partition_by: ['bucket(8, column)']",
     "cluster_by": "use sorted_by, or partition_by: ['bucket(8, column)']",
     "clustered_by": "use partition_by: ['bucket(8, column)'], or sorted_by",
-    "dist": "use partition_by: ['bucket(8, column)'], or leave it out",
     "engine": "leave it out",
     "indexes": "use sorted_by",
     "liquid_clustered_by": "use sorted_by",
     "location_root": "a lake's files are where its data_path says",
     "options": "use table_options",
     "order_by": "use sorted_by",
-    "sort": "use sorted_by",
-    "sort_type": "use sorted_by",
     "tblproperties": "use table_options",
     "transient": "every table of a lake keeps its versions until snapshots expire; leave it out",
 }
-"""What to use instead of a setting of dbt-spark, Databricks, BigQuery, Snowflake, Redshift, Postgres or ClickHouse."""
+"""What to use instead of a setting of dbt-spark, Databricks, BigQuery, Snowflake, Postgres or ClickHouse.
+
+Redshift's `sort` and `dist` are not here: dbt's adapter suite expects other adapters to ignore them.
+"""
 
 _FILE_FORMATS = ("parquet", "ducklake")
 _PARTITION_SETTINGS = (PartitionBy.setting, PartitionBy.alias)

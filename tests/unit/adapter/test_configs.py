@@ -48,7 +48,7 @@ def test_a_layout_becomes_clauses_of_create_table(config: dict[str, Any], clause
         ({"clustered_by": "id"}, ["clustered_by", "bucket(8, column)"]),
         ({"cluster_by": ["id"]}, ["cluster_by", "sorted_by"]),
         ({"liquid_clustered_by": "id"}, ["liquid_clustered_by", "sorted_by"]),
-        ({"dist": "id"}, ["dist", "bucket(8, column)"]),
+        ({"order_by": "id"}, ["order_by", "sorted_by"]),
         ({"tblproperties": {"a": 1}}, ["tblproperties", "table_options"]),
         ({"transient": True}, ["transient", "leave it out"]),
         ({"file_format": "delta"}, ["file_format", "'delta'", "Parquet"]),
