@@ -17,7 +17,7 @@ from typing import Any, get_type_hints
 from dbt.adapters.ducklake import LakeSession, configs, credentials, incremental, other_adapters
 from dbt.adapters.ducklake.lake.options import OPTIONS, Option
 from dbt.adapters.ducklake.lake.retry import Retry
-from dbt.adapters.ducklake.spark.commands.procedures import PROCEDURES
+from dbt.adapters.ducklake.spark.commands.procedures import LAKE_PROCEDURES, PROCEDURES
 from dbt.adapters.ducklake.spark.commands.registry import COMMANDS
 from dbt.adapters.ducklake.spark.commands.show import SHOW_COMMANDS
 from dbt.adapters.ducklake.spark.read.table_functions import PREFIX, TABLE_FUNCTIONS
@@ -37,6 +37,7 @@ PROFILE = {
     "read_only": "Refuse every change.",
     "create_if_not_exists": "Create a missing lake.",
     "data_inlining_row_limit": "Used where the lake does not set the [option](options.md) of this name.",
+    "format_version": "The [format version](../connecting.md#format-versions) of a new lake: `'1.0'` or `'1.1'`.",
     "retry": "[Retries](../transactions.md#retries) of commits and of statements with a conflict.",
     "spark": "[Where Spark runs](../connecting.md#spark), and its settings.",
     "storage": "[Object storage](../connecting.md#object-storage). Default: the environment.",
@@ -59,6 +60,7 @@ PROFILE = {
     "attach.metadata_schema": "As above.",
     "attach.read_only": "As above.",
     "attach.create_if_not_exists": "As above.",
+    "attach.format_version": "As above.",
     "attach.snapshot_version": "Read the lake as of this snapshot. It is then read-only.",
     "attach.snapshot_time": "Read the lake as of this time. It is then read-only.",
 }
@@ -112,6 +114,7 @@ OPERATIONS = {
     "ducklake_diff": "Prints the [difference](../table-diff.md#print-a-diff) between two versions of a table.",
     "ducklake_lineage": "Prints the versions of a relation and [what they were built from](../lineage.md).",
     "ducklake_stale": "Prints the [stale](../lineage.md#stale-models) relations.",
+    "ducklake_migrate": "Brings the lake to a later [format version](../connecting.md#format-versions).",
     "ducklake_stop_spark": "Stops the Spark that `spark.keep_alive` keeps running.",
 }
 HELPERS = {"ducklake_resolve_relation"}
@@ -171,6 +174,7 @@ PROCEDURE_TEXTS = {
     "set_option": "Sets an [option](options.md) of the lake, or of `schema` or `table_name`.",
     "set_commit_message": "Sets author, message and `extra_info` of the running transaction.",
     "rollback": "[Restores](../rollback.md) an earlier version of tables, a schema or the lake.",
+    "migrate": "Brings the lake to a later [format version](../connecting.md#format-versions).",
 }
 
 
@@ -365,8 +369,9 @@ def sql_page() -> str:
         examples = ", ".join(code(example) for examples in group.values() for example in examples)
         rows.append((f"[{heading(anchor)}](../sql.md#{anchor})", examples))
     functions = [(code(call), text) for call, text in map(function_text, TABLE_FUNCTIONS)]
-    described(PROCEDURES, PROCEDURE_TEXTS, "procedure")
-    procedures = [(code(f"call {PREFIX}{name}(...)"), PROCEDURE_TEXTS[name]) for name in PROCEDURES]
+    all_procedures = {**PROCEDURES, **LAKE_PROCEDURES}
+    described(all_procedures, PROCEDURE_TEXTS, "procedure")
+    procedures = [(code(f"call {PREFIX}{name}(...)"), PROCEDURE_TEXTS[name]) for name in all_procedures]
     return page(
         "Statements and functions",
         "## Statements",

@@ -91,7 +91,7 @@ class Lake:
     def state(self) -> LakeState:
         """The newest state as the catalog holds it, past every cache."""
         with self.catalog.read() as connection:
-            return load_state(connection, self.catalog.latest_snapshot(connection).id)
+            return load_state(connection, self.catalog, self.catalog.latest_snapshot(connection).id)
 
     def table(self, name: str = "t", schema: str = "main") -> Table:
         return self.state.table(schema, name)
@@ -137,6 +137,7 @@ def write_file(folder: str, table: Table, rows: Mapping[str, list[Any]]) -> NewD
         file_size_bytes=os.path.getsize(folder + name),
         footer_size=metadata.serialized_size,
         stats=file_stats(metadata, table.columns),
+        row_group_count=metadata.num_row_groups,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 
-def _extension(name: str, file: str) -> str:
+def extension(name: str, file: str) -> str:
     package = importlib.import_module(f"duckdb_extension_{name}")
     found = sorted(Path(package.__path__[0]).glob(f"extensions/*/{file}.duckdb_extension"))
     return str(found[-1])
@@ -19,7 +19,7 @@ def connect(catalog: str, data_path: str | None = None, **options: Any) -> duckd
     """A DuckDB connection with the lake attached, and in use, as `lake`."""
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in ("sqlite_scanner", "postgres_scanner", "ducklake"):
-        connection.execute(f"LOAD '{_extension(name, name)}'")
+        connection.execute(f"LOAD '{extension(name, name)}'")
     words = [f"DATA_PATH '{data_path}'"] if data_path else []
     words += [f"{key.upper()} {value!r}" for key, value in options.items()]
     given = f" ({', '.join(words)})" if words else ""

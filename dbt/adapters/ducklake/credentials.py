@@ -11,6 +11,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from .lake.databases.connection_string import parse_catalog
 from .lake.errors import LakeError
+from .lake.format_versions import WRITABLE_VERSIONS
 from .lake.retry import Retry
 from .spark.engine.keep_alive import parse_duration
 from .spark.session import LakeSession
@@ -69,6 +70,7 @@ _FIELDS: Mapping[str, _Rule] = {
     "read_only": _FLAG,
     "create_if_not_exists": _FLAG,
     "data_inlining_row_limit": _Rule(_is_count, "a number of rows"),
+    "format_version": _Rule(lambda v: v in WRITABLE_VERSIONS, f"one of {WRITABLE_VERSIONS}, in quotes"),
     "retry": _Rule(_is_mapping, "the fields max_count, wait_ms and backoff"),
     "spark": _Rule(_is_mapping, "the fields master or remote, config and keep_alive"),
     "storage": _Rule(_is_mapping, "the fields endpoint, region, key, secret and session_token", secret=True),
@@ -90,7 +92,15 @@ _STORAGE: Mapping[str, _Rule] = {
 }
 _ATTACH: Mapping[str, _Rule] = {
     **{
-        name: _FIELDS[name] for name in ("catalog", "data_path", "metadata_schema", "read_only", "create_if_not_exists")
+        name: _FIELDS[name]
+        for name in (
+            "catalog",
+            "data_path",
+            "metadata_schema",
+            "read_only",
+            "create_if_not_exists",
+            "format_version",
+        )
     },
     "name": _NAME,
     "snapshot_version": _Rule(_is_count, "the number of a snapshot"),
@@ -122,6 +132,7 @@ class DucklakeCredentials(Credentials):
     read_only: bool = False
     create_if_not_exists: bool = True
     data_inlining_row_limit: int | None = None
+    format_version: str | None = None
     retry: dict[str, Any] | None = None
     spark: dict[str, Any] | None = field(default=None, repr=False)
     storage: dict[str, Any] | None = field(default=None, repr=False)
@@ -192,6 +203,7 @@ class DucklakeCredentials(Credentials):
             read_only=self.read_only,
             create_if_not_exists=self.create_if_not_exists,
             data_inlining_row_limit=self.data_inlining_row_limit,
+            format_version=self.format_version,
             retry=Retry(**(self.retry or {})),
             storage={k: str(v) for k, v in (self.storage or {}).items()} or None,
             attach=self.attach or (),

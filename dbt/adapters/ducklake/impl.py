@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import agate
 from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
@@ -26,15 +26,16 @@ from .column import DucklakeColumn
 from .comments import comment_changes
 from .configs import DucklakeConfig, check_model_config
 from .connection_handle import CommitContext, LakeResponse
+from .credentials import DucklakeCredentials
 from .freshness import last_write_times
 from .history.methods import HistoryMethods
 from .history.node_commit import NodeCommit, dbt_command, default_message
 from .lake.errors import LakeError, NotFoundError, SchemaChangeError
-from .lake.lake_creation import FORMAT_VERSION
 from .lake.snapshot import Macro, Schema, Table, View
 from .other_adapters import IgnoredSettings, PackageConfig
 from .progress import at_terminal, progress_log
 from .relation import DucklakeRelation
+from .spark.session import LakeSession
 from .spark.sql.definitions import with_new_fields
 from .spark.sql.quoting import quoted, string_literal
 from .spark.sql.types import query_type
@@ -380,7 +381,9 @@ class DucklakeAdapter(HistoryMethods):
         session = self.session
         catalog = session.lake().catalog
         with self.connections.exception_handler("dbt debug"):
-            logger.info(f"  lake: format {FORMAT_VERSION} in {catalog.database.name}, files in {catalog.data_path}")
+            logger.info(
+                f"  lake: format {catalog.format.name} in {catalog.database.name}, files in {catalog.data_path}"
+            )
             spark = session.spark
             logger.info(f"  spark: {spark.version} at {session.spark_address}")
             if catalog.read_only:
@@ -396,6 +399,28 @@ class DucklakeAdapter(HistoryMethods):
         with self.connections.exception_handler("ducklake_stop_spark"):
             stopped = self.session.stop_warm_spark()
         return "Stopped Spark" if stopped else "No Spark was kept alive for this profile"
+
+    @available.parse(lambda *a, **k: "")
+    def migrate(self, to_version: str | None, dry_run: bool) -> str:
+        """Brings the lake of the profile to a later format version. Returns what to print.
+
+        The lake is not opened, because an older one cannot be.
+        """
+        credentials = cast(DucklakeCredentials, self.config.credentials)
+        with self.connections.exception_handler("ducklake_migrate"):
+            migration = LakeSession.migrate(
+                credentials.catalog,
+                None if to_version is None else str(to_version),
+                metadata_schema=credentials.metadata_schema,
+                dry_run=dry_run,
+            )
+        if not migration.changes:
+            return f"The lake in {migration.location} has format version {migration.to_version} already"
+        verb = "would be" if dry_run else "was"
+        lines = [
+            f"The lake in {migration.location} {verb} migrated from {migration.from_version} to {migration.to_version}:"
+        ]
+        return "\n".join([*lines, *(f"  {change}" for change in migration.changes)])
 
     @classmethod
     def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:

@@ -172,8 +172,8 @@ def test_another_format_version_is_refused_with_both_versions_and_a_way_out(kind
     lake = Lake(new_lake(kind))
     with lake.catalog.write() as connection:
         row = t.ducklake_metadata
-        connection.execute(sa.update(row).where(row.c.key == "version").values(value="0.3"))
-    with pytest.raises(CatalogError, match="has format version 0.3, .* works with version 1.0; .*AUTOMATIC_MIGRATION"):
+        connection.execute(sa.update(row).where(row.c.key == "version").values(value="2.3"))
+    with pytest.raises(CatalogError, match="has format version 2.3, .* works with 1.0 and 1.1; install a newer"):
         Lake(lake.address)
 
 

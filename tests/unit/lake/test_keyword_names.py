@@ -130,8 +130,8 @@ def test_any_column_name_is_stored_in_a_catalog_that_never_inlines(new_lake: New
 
 
 def test_names_of_users_are_quoted_even_where_sqlalchemy_sees_no_need() -> None:
-    source = t.inlined_data("plain", ["nothing", "plain"])
-    query = str(sa.select(source.c["nothing"], source.c.plain))
+    source = t.inlined_data("plain", ["nothing", "plain"], ("row_id", "begin_snapshot", "end_snapshot"))
+    query = str(sa.select(source.c.c0, source.c.c1))
     assert query.split() == ["SELECT", '"plain"."nothing",', '"plain"."plain"', "FROM", '"plain"']
 
 

@@ -253,7 +253,7 @@ def test_five_thousand_tables_load_in_a_handful_of_queries(
     sa.event.listen(lake.catalog._engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
     begun = time.perf_counter()
     with lake.catalog.read() as connection:
-        state = load_state(connection, 0)
+        state = load_state(connection, lake.catalog, 0)
     with capsys.disabled():
         print(f"\n{kind}: 5,000 tables of 20 columns in {time.perf_counter() - begun:.2f} s")
     assert len(state.tables) == 5_000
@@ -316,4 +316,4 @@ def test_a_warm_cache_gives_the_states_that_a_cold_one_does(new_lake: NewLake) -
         for version in order:
             with lake.catalog.read() as connection:
                 state = warm.state(connection, lake.catalog.snapshot_at_version(connection, version))
-                assert state == load_state(connection, version), version
+                assert state == load_state(connection, lake.catalog, version), version

@@ -16,7 +16,8 @@ from . import tables as t
 from .databases.base import Database, driver_message
 from .databases.connection_string import parse_catalog
 from .errors import CatalogError, NotFoundError, ReadOnlyError
-from .lake_creation import FORMAT_VERSION, create_lake, load_settings
+from .format_versions import EARLIER_VERSIONS, FORMAT_VERSIONS, NEW_LAKES, WRITABLE_VERSIONS, FormatVersion
+from .lake_creation import create_lake, load_settings
 from .options import Options, parse_option
 from .paths import as_folder, same_folder
 from .retry import Retry
@@ -66,8 +67,10 @@ class Catalog:
         read_only: bool,
         retry: Retry,
         option_defaults: Mapping[str, str],
+        format_version: FormatVersion,
     ) -> None:
         self.database = database
+        self.format = format_version
         self.data_path = data_path
         self.metadata_schema = metadata_schema
         self.read_only = read_only
@@ -88,8 +91,13 @@ class Catalog:
         override_data_path: bool = False,
         retry: Retry | None = None,
         data_inlining_row_limit: int | None = None,
+        format_version: str | None = None,
     ) -> Catalog:
-        """Opens the lake that a catalog string names. Creates it if there is none and that is allowed."""
+        """Opens the lake that a catalog string names. Creates it if there is none and that is allowed.
+
+        `format_version` is that of a new lake. An existing lake keeps its own.
+        """
+        new_format = _writable_version(format_version or NEW_LAKES)
         database = parse_catalog(catalog)
         option_defaults = {}
         if data_inlining_row_limit is not None:
@@ -119,8 +127,11 @@ class Catalog:
                     " say where its data files shall be, and it is created"
                 )
             folder = as_folder(data_path)
-            settings = _connect(database, retry, lambda: create_lake(engine, database, metadata_schema, folder))
-        _check_supported(settings, database)
+            settings = _connect(
+                database, retry, lambda: create_lake(engine, database, metadata_schema, folder, new_format)
+            )
+        found_format = _format_of(settings, database)
+        _connect(database, retry, lambda: _check_layout(engine, database, found_format))
         stored_path = settings["data_path"]
         if data_path and not same_folder(data_path, stored_path) and not override_data_path:
             raise CatalogError(
@@ -135,6 +146,7 @@ class Catalog:
             read_only=read_only,
             retry=retry,
             option_defaults=option_defaults,
+            format_version=found_format,
         )
 
     def __repr__(self) -> str:
@@ -170,6 +182,22 @@ class Catalog:
         if self.read_only:
             raise ReadOnlyError(
                 f"the lake in {self.database.location} is opened read-only; set read_only: false to change it"
+            )
+        if self.format.is_read_only:
+            raise ReadOnlyError(
+                f"the lake in {self.database.location} has format version {self.format.name}, which was never released"
+                " and is only read; copy its tables into a new lake to change them"
+            )
+
+    def check_format(self, connection: sa.Connection) -> None:
+        """Raises if the lake was migrated to another format version since it was opened."""
+        setting = t.ducklake_metadata
+        query = sa.select(setting.c.value).where(setting.c.key == "version", setting.c.scope.is_(None))
+        current = connection.scalar(query)
+        if current != self.format.name:
+            raise CatalogError(
+                f"the lake in {self.database.location} was migrated from format version {self.format.name} to {current}"
+                " in the meantime; open it again"
             )
 
     def has_table(self, connection: sa.Connection, name: str) -> bool:
@@ -277,17 +305,48 @@ def _connect(database: Database, retry: Retry, work: Callable[[], T]) -> T:
     raise AssertionError("unreachable")
 
 
-def _check_supported(settings: Mapping[str, str], database: Database) -> None:
-    """Raises if the lake has another format version or is encrypted."""
-    version = settings.get("version", "unknown")
-    if version != FORMAT_VERSION:
+def _writable_version(name: str) -> FormatVersion:
+    if name not in WRITABLE_VERSIONS:
         raise CatalogError(
-            f"the lake in {database.location} has format version {version}, and this package works with"
-            f" version {FORMAT_VERSION}; attach it once with DuckDB's ducklake extension and AUTOMATIC_MIGRATION"
-            " to bring an older lake up to date, or install a newer dbt-ducklake for a newer one"
+            f"format_version is {name!r}, and new lakes can have version {' or '.join(WRITABLE_VERSIONS)}"
+        )
+    return FORMAT_VERSIONS[name]
+
+
+def _format_of(settings: Mapping[str, str], database: Database) -> FormatVersion:
+    """The format version of a lake. Raises if it is not known, or if the lake is encrypted."""
+    name = settings.get("version", "unknown")
+    if name not in FORMAT_VERSIONS:
+        advice = "install a newer dbt-ducklake"
+        if name in EARLIER_VERSIONS:
+            advice = "bring the lake up to date with `dbt run-operation ducklake_migrate` or LakeSession.migrate"
+        raise CatalogError(
+            f"the lake in {database.location} has format version {name}, and this package works with"
+            f" {' and '.join(WRITABLE_VERSIONS)}; {advice}"
         )
     if settings.get("encrypted", "false").lower() == "true":
         raise CatalogError(
             f"the lake in {database.location} is encrypted, and Spark's Parquet reader can not be given a key"
             " for each file; use it with DuckDB, or copy it into a lake without ENCRYPTED"
         )
+    return FORMAT_VERSIONS[name]
+
+
+def _check_layout(engine: sa.Engine, database: Database, format_version: FormatVersion) -> None:
+    """Raises if the catalog holds something that nobody here knows: this package would neither read nor keep it.
+
+    Unknown tables and columns without values are fine. A new row has no value in such a column.
+    """
+    with database.transaction(engine, write=False) as connection:
+        for table_name, column_name in database.catalog_columns(connection):
+            table = format_version.tables.get(table_name)
+            if table is not None and column_name in table.columns:
+                continue
+            column: sa.ColumnClause[Any] = sa.column(sa.quoted_name(column_name, quote=True))
+            source = sa.table(sa.quoted_name(table_name, quote=True))
+            if connection.scalar(sa.select(sa.func.count(column)).select_from(source)):
+                raise CatalogError(
+                    f"the lake in {database.location} has format version {format_version.name}, and"
+                    f" {table_name}.{column_name} in its catalog, which has values, is not known to this package;"
+                    " install a newer dbt-ducklake"
+                )

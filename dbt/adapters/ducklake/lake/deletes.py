@@ -47,6 +47,7 @@ class NewDeleteFile:
     """The lowest snapshot that a position names; None if no position names a snapshot because all are new."""
     last_snapshot: int | None = None
     """The snapshot that the new positions name, which must become the snapshot of the commit."""
+    row_group_count: int | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,14 @@ def describe_delete_file(store: FileStore, path: str, folder: str, last_snapshot
         first_snapshot = min(int(group.min) for group in statistics)
     relative, is_relative = relative_to(path, folder)
     return NewDeleteFile(
-        relative, is_relative, footer.num_rows, size, footer.serialized_size, first_snapshot, last_snapshot
+        relative,
+        is_relative,
+        footer.num_rows,
+        size,
+        footer.serialized_size,
+        first_snapshot,
+        last_snapshot,
+        footer.num_row_groups,
     )
 
 

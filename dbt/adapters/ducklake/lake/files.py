@@ -54,6 +54,7 @@ class NewDataFile:
     """Whether its rows are new versions of existing rows, with the row ids of those."""
     position_deletes: PositionDeletes | None = None
     """Rows of the file that the same transaction deleted again."""
+    row_group_count: int | None = None
 
     @property
     def live_rows(self) -> int:

@@ -17,37 +17,47 @@ import sqlalchemy as sa
 from . import tables as t
 from .arrow_types import arrow_type
 from .catalog import Catalog
-from .databases.base import Database
 from .duckdb_text import decode
 from .errors import UnsupportedError
 from .snapshot import Table
 from .snapshot_loader import build_columns
 from .types import Column
 
-SYSTEM_COLUMNS = ("row_id", "begin_snapshot", "end_snapshot")
 _MAX_NAME_BYTES = 63  # the limit of PostgreSQL
 
 
 @dataclass(frozen=True)
 class InlinedRows:
-    """Inlined rows of a table: the table's columns in order, then `row_id` and `begin_snapshot`."""
+    """Inlined rows of a table: the table's columns in order, then the row ids and the snapshots.
+
+    A column of the table may have any name, so the last two are found by position.
+    """
 
     rows: pa.Table
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
+    @property
+    def row_ids(self) -> pa.ChunkedArray:
+        return self.rows.column(-2)
+
+    def since(self, snapshot_id: int) -> InlinedRows:
+        """The rows of later snapshots than this one."""
+        return InlinedRows(self.rows.filter(pc.greater(self.rows.column(-1), snapshot_id)))
+
     def without(self, row_ids: Collection[int]) -> InlinedRows:
-        removed = pc.is_in(self.rows.column("row_id"), pa.array(sorted(row_ids), pa.int64()))
+        removed = pc.is_in(self.row_ids, pa.array(sorted(row_ids), pa.int64()))
         return InlinedRows(self.rows.filter(pc.invert(removed)))
 
 
-def can_inline(database: Database, columns: Sequence[Column]) -> bool:
-    """Whether the database can hold rows of these columns."""
+def can_inline(catalog: Catalog, columns: Sequence[Column]) -> bool:
+    """Whether the catalog can hold rows of these columns."""
+    database, reserved = catalog.database, catalog.format.inlined_system_columns
     types = {field.type for column in columns for field in column.walk()}
     return (
         database.supports_inlining
-        and all(c.name.lower() not in SYSTEM_COLUMNS and len(c.name.encode()) <= _MAX_NAME_BYTES for c in columns)
+        and all(c.name.lower() not in reserved and len(c.name.encode()) <= _MAX_NAME_BYTES for c in columns)
         and "geometry" not in types
         and ("variant" not in types or database.supports_inlined_variants)
     )
@@ -56,7 +66,7 @@ def can_inline(database: Database, columns: Sequence[Column]) -> bool:
 def create_table(connection: sa.Connection, catalog: Catalog, name: str, columns: Sequence[Column]) -> None:
     """Creates a catalog table for inlined rows with these columns, unless it exists."""
     quote = catalog.database.quote
-    definitions = [f"{column} BIGINT" for column in SYSTEM_COLUMNS]
+    definitions = [f"{column} BIGINT" for column in catalog.format.inlined_system_columns]
     database = catalog.database
     definitions += [f"{quote(c.name)} {database.inlined_type(c)}" for c in columns]
     # DDL takes no parameters. The names are quoted and the types come from `Database`.
@@ -80,10 +90,10 @@ def table_names(connection: sa.Connection, table_id: int) -> dict[int, str]:
     return {r.schema_version: r.table_name for r in connection.execute(query.order_by(registry.c.schema_version))}
 
 
-def has_rows_since(connection: sa.Connection, table_id: int, base: int) -> bool:
+def has_rows_since(connection: sa.Connection, catalog: Catalog, table_id: int, base: int) -> bool:
     """Whether a table has current inlined rows that were inserted after the snapshot `base`."""
     for name in table_names(connection, table_id).values():
-        rows = t.inlined_data(name, ())
+        rows = t.inlined_data(name, (), catalog.format.inlined_system_columns)
         new = sa.select(rows.c.row_id).where(rows.c.begin_snapshot > base, rows.c.end_snapshot.is_(None)).limit(1)
         if connection.execute(new).first() is not None:
             return True
@@ -128,10 +138,9 @@ def _read(
     for schema_version, name in table_names(connection, table.id).items():
         stored = _columns_at(connection, table.id, schema_version)
         names = catalog.database.inlined_names(connection, name, [c.name for c in stored])
-        source = t.inlined_data(name, names)
+        source = t.inlined_data(name, names, catalog.format.inlined_system_columns)
         values = [
-            catalog.database.decodable(source.c[n], c.type).label(f"c{i}")
-            for i, (n, c) in enumerate(zip(names, stored, strict=True))
+            catalog.database.decodable(source.c[f"c{i}"], column.type).label(f"c{i}") for i, column in enumerate(stored)
         ]
         query = sa.select(source.c.row_id, source.c[snapshot_column].label("snapshot_id"), *values)
         rows = connection.execute(query.where(condition(source)).order_by(source.c.row_id)).all()

@@ -11,8 +11,7 @@ import sqlalchemy as sa
 from . import tables as t
 from .databases.base import Database, driver_message
 from .errors import CatalogError
-
-FORMAT_VERSION = "1.0"
+from .format_versions import FormatVersion
 
 
 def load_settings(engine: sa.Engine, database: Database, metadata_schema: str | None) -> dict[str, str] | None:
@@ -31,10 +30,16 @@ def load_settings(engine: sa.Engine, database: Database, metadata_schema: str | 
     return {str(row["key"]): str(row["value"]) for row in rows if row.get("scope") is None} or None
 
 
-def create_lake(engine: sa.Engine, database: Database, metadata_schema: str | None, data_path: str) -> dict[str, str]:
+def create_lake(
+    engine: sa.Engine,
+    database: Database,
+    metadata_schema: str | None,
+    data_path: str,
+    format_version: FormatVersion,
+) -> dict[str, str]:
     """Creates a lake and returns its global settings, or those of a lake that another process creates meanwhile."""
     settings = {
-        "version": FORMAT_VERSION,
+        "version": format_version.name,
         "created_by": _creator(),
         "data_path": data_path,
         "encrypted": "false",
@@ -46,7 +51,7 @@ def create_lake(engine: sa.Engine, database: Database, metadata_schema: str | No
         with database.transaction(engine, write=True) as connection:
             # In a database without transactional DDL each CREATE TABLE commits by itself. There the process that
             # inserts snapshot 0 has created the lake.
-            for table in t.metadata.sorted_tables:
+            for table in format_version.tables.values():
                 connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
             _insert_first_snapshot(connection, settings)
     except sa.exc.DBAPIError as error:

@@ -1,12 +1,14 @@
 """Partition specs and their transforms.
 
 A transform knows its text in the catalog, the Spark SQL expression by which the writer computes it, and its result for
-a Python value, which file pruning uses. Partition values are calendar values (year 2024, hour 7), as the reference
-writes them. The table in DuckLake's documentation has offsets since 1970 instead.
+a Python value, which file pruning uses. The values of `year`, `month`, `day` and `hour` are parts of a date (year 2024,
+hour 7), as the reference writes them. The table in DuckLake's documentation has offsets since 1970 instead, which are
+the values of the `epoch_` transforms of DuckLake 1.1.
 """
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import re
 import struct
@@ -21,6 +23,8 @@ from .types import FLOATS, NESTED, TIMESTAMPS, decimal_parts
 from .values import NANOSECONDS_PER_DAY, civil_from_days, comparable_value, float32, nanoseconds_per_unit
 
 _HASHED_AS_INT64 = ("boolean", "int8", "int16", "int32", "int64")
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
 _TYPES_WITHOUT_TEXT = frozenset(["blob", "interval", "timetz", "variant", "geometry", *NESTED])
 
 
@@ -81,7 +85,25 @@ class Identity(Transform):
         return column_name
 
 
-class _Calendar(Transform):
+class _OfTime(Transform):
+    """A transform of dates and timestamps."""
+
+    def applies_to(self, type_: str) -> bool:
+        return type_ == "date" or type_ in TIMESTAMPS
+
+    def apply(self, value: Any, type_: str) -> int | None:
+        since_epoch = comparable_value(value, type_)
+        if not isinstance(since_epoch, int):
+            return None  # the reference maps infinity to NULL
+        days, nanoseconds = (since_epoch, 0) if type_ == "date" else divmod(since_epoch, NANOSECONDS_PER_DAY)
+        return self._at(days, nanoseconds // (3600 * 10**9))
+
+    def _at(self, days: int, hour: int) -> int:
+        """The partition value at an hour of a day, which is counted since 1970."""
+        raise NotImplementedError
+
+
+class _Calendar(_OfTime):
     """A part of a date or timestamp. A timestamp with time zone is taken in UTC.
 
     The reference takes the time zone of its session, so two sessions may partition the same instants differently. It
@@ -91,19 +113,12 @@ class _Calendar(Transform):
     def __str__(self) -> str:
         return type(self).__name__.lower()
 
-    def applies_to(self, type_: str) -> bool:
-        return type_ == "date" or type_ in TIMESTAMPS
-
     def spark_sql(self, column_sql: str, type_: str) -> str:
         column = utc_sql(column_sql) if type_ == "timestamptz" else column_sql
         return f"CAST({self}({column}) AS BIGINT)"
 
-    def apply(self, value: Any, type_: str) -> int | None:
-        since_epoch = comparable_value(value, type_)
-        if not isinstance(since_epoch, int):
-            return None  # the reference maps infinity to NULL
-        days, nanoseconds = (since_epoch, 0) if type_ == "date" else divmod(since_epoch, NANOSECONDS_PER_DAY)
-        return self._part(*civil_from_days(days), nanoseconds // (3600 * 10**9))
+    def _at(self, days: int, hour: int) -> int:
+        return self._part(*civil_from_days(days), hour)
 
     def _part(self, year: int, month: int, day: int, hour: int) -> int:
         raise NotImplementedError
@@ -146,6 +161,106 @@ class Hour(_Calendar):
         return hour
 
 
+class SinceEpoch(_OfTime):
+    """Whole units of time since 1970-01-01, rounded down. A timestamp with time zone is taken in UTC.
+
+    Unlike the parts of a date, the values are in order of time. Iceberg has the same transforms.
+    """
+
+    unit = ""
+
+    def __str__(self) -> str:
+        return f"epoch_{self.unit}"
+
+    def spark_sql(self, column_sql: str, type_: str) -> str:
+        column = utc_sql(column_sql) if type_ == "timestamptz" else column_sql
+        return f"CAST({self._since_epoch_sql(column)} AS BIGINT)"
+
+    def bounds(self, value: int, type_: str) -> tuple[str | None, str | None]:
+        """The bounds of the times with this partition value, as statistics have them; None where Python has no date."""
+        try:
+            first, last = self._start(value), self._start(value + 1) - _MICROSECOND
+        except (OverflowError, ValueError):
+            return None, None
+        if type_ == "date":
+            return first.date().isoformat(), last.date().isoformat()
+        zone = "+00" if type_ == "timestamptz" else ""
+        return f"{first.isoformat(' ')}{zone}", f"{last.isoformat(' ')}999{zone}"
+
+    def _since_epoch_sql(self, column: str) -> str:
+        raise NotImplementedError
+
+    def _start(self, value: int) -> datetime.datetime:
+        """The first moment with this partition value."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class EpochYear(SinceEpoch):
+    unit = "year"
+
+    def _since_epoch_sql(self, column: str) -> str:
+        return f"year({column}) - 1970"
+
+    def _at(self, days: int, hour: int) -> int:
+        return civil_from_days(days)[0] - 1970
+
+    def _start(self, value: int) -> datetime.datetime:
+        return datetime.datetime(1970 + value, 1, 1)
+
+
+@dataclass(frozen=True)
+class EpochMonth(SinceEpoch):
+    unit = "month"
+
+    def _since_epoch_sql(self, column: str) -> str:
+        return f"(year({column}) - 1970) * 12 + month({column}) - 1"
+
+    def _at(self, days: int, hour: int) -> int:
+        year, month, _ = civil_from_days(days)
+        return (year - 1970) * 12 + month - 1
+
+    def _start(self, value: int) -> datetime.datetime:
+        return datetime.datetime(1970 + value // 12, value % 12 + 1, 1)
+
+
+@dataclass(frozen=True)
+class EpochDay(SinceEpoch):
+    unit = "day"
+
+    def _since_epoch_sql(self, column: str) -> str:
+        return f"unix_date(CAST({column} AS DATE))"
+
+    def _at(self, days: int, hour: int) -> int:
+        return days
+
+    def _start(self, value: int) -> datetime.datetime:
+        return _EPOCH + datetime.timedelta(days=value)
+
+
+@dataclass(frozen=True)
+class EpochHour(SinceEpoch):
+    unit = "hour"
+
+    def spark_sql(self, column_sql: str, type_: str) -> str:
+        if type_ == "date":
+            return f"CAST(unix_date({column_sql}) * 24L AS BIGINT)"
+        return super().spark_sql(column_sql, type_)
+
+    def _since_epoch_sql(self, column: str) -> str:
+        return f"unix_date(CAST({column} AS DATE)) * 24L + hour({column})"
+
+    def _at(self, days: int, hour: int) -> int:
+        return days * 24 + hour
+
+    def _start(self, value: int) -> datetime.datetime:
+        return _EPOCH + datetime.timedelta(hours=value)
+
+
+EPOCH_TRANSFORMS = (EpochYear, EpochMonth, EpochDay, EpochHour)
+"""The transforms that only DuckLake 1.1 has."""
+
+
 @dataclass(frozen=True)
 class Bucket(Transform):
     """One of `count` buckets, by the Murmur3 hash of the value.
@@ -181,7 +296,9 @@ class Bucket(Transform):
         return "bucket"
 
 
-_TRANSFORMS: dict[str, Transform] = {str(t): t for t in (Identity(), Year(), Month(), Day(), Hour())}
+_TRANSFORMS: dict[str, Transform] = {
+    str(t): t for t in (Identity(), Year(), Month(), Day(), Hour(), *(epoch() for epoch in EPOCH_TRANSFORMS))
+}
 _BUCKET = re.compile(r"bucket\((\d+)\)")
 
 

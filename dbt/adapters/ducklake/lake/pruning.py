@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from .literals import LiteralInterval, bound_parser, literal_interval, parse_bounds, session_time_zone
-from .partitions import Bucket, Identity, PartitionSpec
+from .partitions import Bucket, Identity, PartitionSpec, SinceEpoch
 from .predicates import (
     And,
     ColumnPath,
@@ -62,7 +62,8 @@ def compile_predicate(
 
     `specs` are all partition specs of the table by id, past ones too. `time_zone` is that of the session, in which
     Spark compares a timestamp without time zone with one that has a time zone. Partition values of year, month, day
-    and hour are not used, because the statistics of their column tell more.
+    and hour are not used, because the statistics of their column tell more. Those since 1970 are in order of time, so
+    they stand in for statistics that are missing.
     """
     return _Compiler(columns, specs or {}, session_time_zone(time_zone)).file_test(predicate) or _keep
 
@@ -141,6 +142,7 @@ class _Compiler:
 
         nan_matches = column.type in FLOATS and operator in (">", ">=", "<>")
         identity_keys = self._identity_keys(column)
+        epoch_keys = self._epoch_keys(column)
         buckets = self._possible_buckets(column, literals, values) if operator == "=" else {}
 
         def test(file: FileStats) -> bool:
@@ -156,6 +158,11 @@ class _Compiler:
                     return False
             if file.partition_id is None:
                 return True
+            for index, transform in epoch_keys.get(file.partition_id, ()):
+                if index < len(file.partition_values):
+                    value = file.partition_values[index]
+                    if value is None or not may_match(*transform.bounds(int(value), column.type)):
+                        return False
             return all(
                 index >= len(file.partition_values) or file.partition_values[index] in possible
                 for index, possible in buckets.get(file.partition_id, ())
@@ -207,6 +214,17 @@ class _Compiler:
             for spec in self.specs.values()
         }
         return {spec_id: indexes for spec_id, indexes in found.items() if indexes}
+
+    def _epoch_keys(self, column: Column) -> dict[int, list[tuple[int, SinceEpoch]]]:
+        """The indexes and transforms of the column's partition keys that count since 1970, by spec id."""
+        return {
+            spec.id: [
+                (key.index, key.transform)
+                for key in spec.fields
+                if key.column_id == column.id and isinstance(key.transform, SinceEpoch)
+            ]
+            for spec in self.specs.values()
+        }
 
     def _possible_buckets(
         self, column: Column, literals: Sequence[LiteralInterval], values: Sequence[Value]

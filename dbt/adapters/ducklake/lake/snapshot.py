@@ -71,6 +71,8 @@ class View:
     sql: str
     column_aliases: tuple[str, ...] = ()
     tags: Tags = ()
+    column_tags: tuple[tuple[str, Tags], ...] = ()
+    """The tags of columns, by name. Only lakes of DuckLake 1.1 have them."""
 
     @property
     def comment(self) -> str | None:

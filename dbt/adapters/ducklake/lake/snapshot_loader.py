@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from . import tables as t
 from .catalog import Catalog, SnapshotInfo
+from .format_versions import FormatVersion
 from .partitions import PartitionField, PartitionSpec, parse_transform
 from .quoted_names import parse_quoted_names
 from .snapshot import LakeState, Macro, MacroImpl, Parameter, Schema, Table, Tags, View
@@ -48,7 +49,7 @@ class Snapshots:
             if (state := self._states.get(info.schema_version)) is not None:
                 self._states.move_to_end(info.schema_version)
                 return state
-        state, columns = _load(connection, info.id, self._columns)
+        state, columns = _load(connection, self._catalog.format, info.id, self._columns)
         with self._lock:
             self._columns = columns
             self._states[info.schema_version] = state
@@ -57,12 +58,14 @@ class Snapshots:
         return state
 
 
-def load_state(connection: sa.Connection, at: int) -> LakeState:
+def load_state(connection: sa.Connection, catalog: Catalog, at: int) -> LakeState:
     """The state at a snapshot, past every cache."""
-    return _load(connection, at, {})[0]
+    return _load(connection, catalog.format, at, {})[0]
 
 
-def _load(connection: sa.Connection, at: int, cache: _ColumnCache) -> tuple[LakeState, _ColumnCache]:
+def _load(
+    connection: sa.Connection, format_version: FormatVersion, at: int, cache: _ColumnCache
+) -> tuple[LakeState, _ColumnCache]:
     """The state at a snapshot, with one query for each kind of thing, and the columns to cache.
 
     Columns are most of a lake's definitions. Of 5,000 tables, only those that changed since the last load have
@@ -105,6 +108,11 @@ def _load(connection: sa.Connection, at: int, cache: _ColumnCache) -> tuple[Lake
         )
         for r in rows(t.table)
     }
+    column_tags: dict[int, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    if format_version.view_column_tag is not None:
+        for r in rows(format_version.view_column_tag):
+            if r.value is not None:
+                column_tags[r.view_id][r.column_name][r.key] = r.value
     views = {
         r.view_id: View(
             id=r.view_id,
@@ -115,6 +123,9 @@ def _load(connection: sa.Connection, at: int, cache: _ColumnCache) -> tuple[Lake
             sql=r.sql,
             column_aliases=parse_quoted_names(r.column_aliases or ""),
             tags=_tags_of(tags, r.view_id),
+            column_tags=tuple((name, tuple(sorted(t.items()))) for name, t in sorted(column_tags[r.view_id].items()))
+            if r.view_id in column_tags
+            else (),
         )
         for r in rows(t.view)
     }

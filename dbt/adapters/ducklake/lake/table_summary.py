@@ -72,7 +72,7 @@ def table_summaries(
         for table_id, row in file_totals[source.name].items():
             write_snapshots[table_id] += _not_null(row.last_begin, row.last_end, row.last_partial)
     inlined_rows: dict[int, int] = defaultdict(int)
-    for row in _inlined_row_totals(connection, at, selected):
+    for row in _inlined_row_totals(connection, catalog, at, selected):
         inlined_rows[row.table_id] += int(row.rows or 0)
         write_snapshots[row.table_id] += _not_null(row.last_begin, row.last_end)
     inlined_deletes: dict[int, int] = defaultdict(int)
@@ -136,12 +136,15 @@ _ID, _SOURCE = "_lake_id", "_lake_source"
 
 
 def _inlined_row_totals(
-    connection: sa.Connection, at: int, selected: Callable[[sa.ColumnElement[int]], sa.ColumnElement[bool]]
+    connection: sa.Connection,
+    catalog: Catalog,
+    at: int,
+    selected: Callable[[sa.ColumnElement[int]], sa.ColumnElement[bool]],
 ) -> Iterator[Any]:
     """The number of inlined rows and their last snapshots, for each catalog table of inlined rows."""
     registry = t.inlined_data_tables
     names = sa.select(registry.c.table_id, registry.c.table_name).where(selected(registry.c.table_id))
-    source = t.inlined_data(_SOURCE, ())
+    source = t.inlined_data(_SOURCE, (), catalog.format.inlined_system_columns)
     query = sa.select(
         sa.literal_column(_ID).label("table_id"),
         _sum(sa.case((t.alive(source, at), 1), else_=0)).label("rows"),

@@ -1,10 +1,12 @@
-"""The 28 tables of the DuckLake 1.0 specification, as the reference creates them."""
+"""The 28 tables of the DuckLake 1.0 specification, as the reference creates them, and those that 1.1 changes.
+
+`format_versions` says which tables a lake has."""
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -92,6 +94,8 @@ def _uuid() -> TypeEngine[Any]:
 
 
 metadata = sa.MetaData()
+metadata_1_1 = sa.MetaData()
+"""What version 1.1 has in addition, or instead."""
 
 _TYPES: dict[str, Callable[[], TypeEngine[Any]]] = {
     "id": sa.BigInteger,
@@ -111,21 +115,20 @@ _MYSQL_COLLATION: dict[str, Any] = {
 
 def _table(name: str, **columns: str) -> sa.Table:
     """A table of the specification, from column names and types. `*id` is a primary key, `text!` is NOT NULL."""
-    return sa.Table(
-        name,
-        metadata,
-        *(
-            sa.Column(
-                column,
-                _TYPES[kind.strip("*!")](),
-                primary_key=kind.startswith("*"),
-                autoincrement=False,
-                nullable=not kind.endswith("!") and not kind.startswith("*"),
-            )
-            for column, kind in columns.items()
-        ),
-        **_MYSQL_COLLATION,
-    )
+    return sa.Table(name, metadata, *_columns(columns), **_MYSQL_COLLATION)
+
+
+def _columns(kinds: Mapping[str, str]) -> list[sa.Column[Any]]:
+    return [
+        sa.Column(
+            name,
+            _TYPES[kind.strip("*!")](),
+            primary_key=kind.startswith("*"),
+            autoincrement=False,
+            nullable=not kind.endswith("!") and not kind.startswith("*"),
+        )
+        for name, kind in kinds.items()
+    ]
 
 
 ducklake_metadata = _table("ducklake_metadata", key="text!", value="text!", scope="text", scope_id="id")
@@ -347,6 +350,33 @@ sort_expression = _table(
 )
 
 
+def _extended(table: sa.Table, **columns: str) -> sa.Table:
+    """A table of version 1.0 with the columns that version 1.1 adds at its end."""
+    extended = table.to_metadata(metadata_1_1)
+    for column in _columns(columns):
+        extended.append_column(column)
+    return extended
+
+
+data_file_1_1 = _extended(data_file, row_group_count="id")
+delete_file_1_1 = _extended(delete_file, row_group_count="id")
+view_column_tag = sa.Table(
+    "ducklake_view_column_tag",
+    metadata_1_1,
+    *_columns(
+        {
+            "view_id": "id",
+            "column_name": "text",
+            "begin_snapshot": "id",
+            "end_snapshot": "id",
+            "key": "text",
+            "value": "text",
+        }
+    ),
+    **_MYSQL_COLLATION,
+)
+
+
 def alive(versioned: sa.Table | sa.TableClause, at: int) -> sa.ColumnElement[bool]:
     """The condition for rows of a versioned table that are visible at snapshot `at`."""
     return sa.and_(
@@ -355,16 +385,21 @@ def alive(versioned: sa.Table | sa.TableClause, at: int) -> sa.ColumnElement[boo
     )
 
 
-def inlined_data(name: str, columns: Sequence[str]) -> sa.TableClause:
+def inlined_data(name: str, columns: Sequence[str], system_columns: Sequence[str]) -> sa.TableClause:
     """A table of inlined rows. Each table of the lake has its own, with its own columns.
 
-    Names of a user's columns are quoted always: no list of reserved words is complete for every database.
+    `system_columns` are the names of the first columns, whose keys are `row_id`, `begin_snapshot` and `end_snapshot`.
+    The keys of the user's columns are `c0`, `c1` and so on. Their names are quoted always: no list of reserved words
+    is complete for every database.
     """
-    own = [sa.quoted_name(column, quote=True) for column in columns]
-    all_columns: list[sa.ColumnClause[Any]] = [
-        sa.column(column) for column in ("row_id", "begin_snapshot", "end_snapshot", *own)
+    system: list[sa.Column[Any]] = [
+        sa.Column(column, key=key)
+        for column, key in zip(system_columns, ("row_id", "begin_snapshot", "end_snapshot"), strict=True)
     ]
-    return sa.table(sa.quoted_name(name, quote=True), *all_columns)
+    own: list[sa.Column[Any]] = [
+        sa.Column(sa.quoted_name(column, quote=True), key=f"c{i}") for i, column in enumerate(columns)
+    ]
+    return sa.table(sa.quoted_name(name, quote=True), *system, *own)
 
 
 def inlined_delete(table_id: int, name: str | None = None) -> sa.TableClause:

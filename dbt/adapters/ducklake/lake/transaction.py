@@ -300,6 +300,13 @@ class Transaction:
         else:
             self.stage(state=self.state.with_view(replace(self.state.views[relation.id], tags=tags)))
 
+    def set_column_tags(self, view: View, column: str, tags: Tags) -> None:
+        """Sets the tags of a view's column, in place of all that it has."""
+        staged = self.state.views[view.id]
+        column_tags = {**dict(staged.column_tags), column: tags}
+        changed = replace(staged, column_tags=tuple(sorted((k, v) for k, v in column_tags.items() if v)))
+        self.stage(state=self.state.with_view(changed))
+
     def create_view(
         self,
         schema: Schema,

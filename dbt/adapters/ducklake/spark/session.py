@@ -16,13 +16,16 @@ from pyspark.sql.types import DataType
 
 from ..lake.catalog import SnapshotInfo
 from ..lake.commit.staged import CommitInfo
+from ..lake.databases.connection_string import parse_catalog
 from ..lake.errors import LakeError
+from ..lake.migration import Migration, migrate
 from ..lake.missing_names import lake_not_found
 from ..lake.paths import new_uuid7, scheme_of
 from ..lake.retry import Retry
 from ..lake.snapshot import LakeState
 from ..lake.transaction import ChangeCounts, Transaction
 from .change.command_context import CommandContext
+from .commands.procedures import call_on_lake, is_lake_procedure
 from .commands.registry import COMMANDS
 from .commands.show import SHOW_COMMANDS
 from .engine.errors import errors_in_author_words
@@ -59,6 +62,7 @@ class LakeSession:
         read_only: bool = False,
         create_if_not_exists: bool = True,
         data_inlining_row_limit: int | None = None,
+        format_version: str | None = None,
         retry: Mapping[str, Any] | Retry | None = None,
         storage: Mapping[str, str] | None = None,
         attach: Sequence[Mapping[str, Any]] = (),
@@ -81,6 +85,7 @@ class LakeSession:
             override_data_path=override_data_path,
             snapshot_version=snapshot_version,
             data_inlining_row_limit=data_inlining_row_limit,
+            format_version=format_version,
         )
         self._lakes = {database.lower(): main}
         for attached in attach:
@@ -107,6 +112,13 @@ class LakeSession:
         self._planner = Planner(self._engine)
         author = author if author is not None else _operating_system_user()
         self._transactions = ThreadTransactions(self._lakes, database.lower(), schema, author)
+
+    @staticmethod
+    def migrate(
+        catalog: str, to_version: str | None = None, *, metadata_schema: str | None = None, dry_run: bool = False
+    ) -> Migration:
+        """Brings a lake to a later format version, by default the latest one, without opening it."""
+        return migrate(parse_catalog(catalog), to_version, metadata_schema=metadata_schema, dry_run=dry_run)
 
     @property
     def database(self) -> str:
@@ -227,6 +239,10 @@ class LakeSession:
         if show_command is not None:
             self._transactions.prevent_replay()
             return Result(table=show_command(self._transactions.query_context(), statement))
+        if isinstance(statement, st.Call) and is_lake_procedure(statement):
+            if self.in_transaction:
+                raise LakeError(f"{statement.name[-1]} can not be part of a transaction; COMMIT or ROLLBACK it first")
+            return Result(table=call_on_lake(self._lakes[self._changed_lake(statement)], statement))
         command = COMMANDS.get(type(statement))
         if command is None:
             raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")

@@ -124,7 +124,7 @@ def test_partition_keys_are_columns_and_transforms_of_them() -> None:
         ("bucket(0, a)", "a number of buckets above zero, found 0"),
         (
             "date(a)",
-            "expected a column or one of year(c), month(c), day(c), hour(c), bucket(n, c), found date",
+            "expected a column or one of year(c), month(c), day(c), hour(c), epoch_day(c), bucket(n, c), found date",
         ),
         ("a int", "whose type stands in the list of columns"),
         ("s.a", "s.a is a field of one"),

@@ -65,7 +65,7 @@ class DataRows:
             return False
         ended_count = 0
         for name in inlined.table_names(self.rows.connection, table_id).values():
-            rows = t.inlined_data(name, [])
+            rows = t.inlined_data(name, (), self.rows.catalog.format.inlined_system_columns)
             end = (
                 sa.update(rows)
                 .where(rows.c.end_snapshot.is_(None), rows.c.begin_snapshot <= self.base_id)
@@ -125,7 +125,7 @@ class DataRows:
 
     def _add_delete_file(self, table_id: int, data_file_id: int, file: NewDeleteFile) -> None:
         self.rows.add(
-            t.delete_file,
+            self.rows.catalog.format.delete_file,
             delete_file_id=self.rows.new_file_id(),
             table_id=table_id,
             begin_snapshot=file.first_snapshot or self.rows.snapshot_id,
@@ -137,6 +137,7 @@ class DataRows:
             file_size_bytes=file.file_size_bytes,
             footer_size=file.footer_size,
             partial_max=file.last_snapshot,
+            row_group_count=file.row_group_count,
         )
 
     def _add_data_files(self, table_id: int, table: Table, files: Sequence[NewDataFile]) -> None:
@@ -153,7 +154,7 @@ class DataRows:
     def _add_data_file(self, table_id: int, file: NewDataFile, row_id_start: int, mapping_id: int | None) -> None:
         file_id = self.rows.new_file_id()
         self.rows.add(
-            t.data_file,
+            self.rows.catalog.format.data_file,
             data_file_id=file_id,
             table_id=table_id,
             begin_snapshot=self.rows.snapshot_id,
@@ -166,6 +167,7 @@ class DataRows:
             row_id_start=row_id_start,
             partition_id=None if file.partition_id is None else self.rows.catalog_id(file.partition_id),
             mapping_id=mapping_id,
+            row_group_count=file.row_group_count,
         )
         if file.position_deletes is not None and file.position_deletes.delete_file is not None:
             self._add_delete_file(table_id, file_id, file.position_deletes.delete_file)

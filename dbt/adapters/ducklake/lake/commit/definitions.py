@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -41,10 +41,13 @@ class DefinitionRows:
         for old, new in tables:
             if new is None:
                 self._drop_table(old)
+        view_column_tag = self.rows.catalog.format.view_column_tag
         for old, new in views:
             if new is None:
                 self.rows.end(t.view, t.view.c.view_id == old.id)
                 self.rows.end(t.tag, t.tag.c.object_id == old.id)
+                if view_column_tag is not None:
+                    self.rows.end(view_column_tag, view_column_tag.c.view_id == old.id)
                 self.rows.changes.append(f"dropped_view:{old.id}")
         for old, new in macros:
             if new is None:
@@ -200,7 +203,7 @@ class DefinitionRows:
 
     def _write_view(self, old: View | None, new: View) -> None:
         view_id = self.rows.catalog_id(new.id)
-        if old is None or replace(old, tags=new.tags) != new:
+        if old is None or replace(old, tags=new.tags, column_tags=new.column_tags) != new:
             if old is not None:
                 self.rows.end(t.view, t.view.c.view_id == view_id)
             self.rows.add(
@@ -217,6 +220,25 @@ class DefinitionRows:
         if old is not None and is_altered(old, new):
             self.rows.changes.append(f"altered_view:{view_id}")
         self._write_tags(view_id, old.tags if old else (), new.tags)
+        self._write_view_column_tags(view_id, dict(old.column_tags) if old else {}, dict(new.column_tags))
+
+    def _write_view_column_tags(self, view_id: int, old: Mapping[str, Tags], new: Mapping[str, Tags]) -> None:
+        tag = self.rows.catalog.format.view_column_tag
+        if tag is None:
+            return
+        for column in sorted(old.keys() | new.keys()):
+            for key, old_value, value in _tag_changes(old.get(column, ()), new.get(column, ())):
+                if old_value is not None:
+                    self.rows.end(tag, tag.c.view_id == view_id, tag.c.column_name == column, tag.c.key == key)
+                if value is not None:
+                    self.rows.add(
+                        tag,
+                        view_id=view_id,
+                        column_name=column,
+                        begin_snapshot=self.rows.snapshot_id,
+                        key=key,
+                        value=value,
+                    )
 
     def _write_macro(self, macro: Macro) -> None:
         macro_id = self.rows.catalog_id(macro.id)
@@ -261,7 +283,7 @@ class DefinitionRows:
                 with_catalog_ids(self.rows, self.staged.options)
             )
             limit = options.number("data_inlining_row_limit", self.rows.catalog_id(table.schema_id), table_id)
-            if needs_inlined_table and limit and inlined.can_inline(self.rows.catalog.database, table.columns):
+            if needs_inlined_table and limit and inlined.can_inline(self.rows.catalog, table.columns):
                 name = f"ducklake_inlined_data_{table_id}_{self.rows.schema_version}"
                 inlined.create_table(self.rows.connection, self.rows.catalog, name, table.columns)
                 self.rows.add(

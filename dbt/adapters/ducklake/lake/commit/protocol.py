@@ -62,6 +62,7 @@ def commit(transaction: Transaction) -> Committed:
                 connected = True
                 if lost_connection:
                     catalog.database.limit_lock_wait(connection)
+                catalog.check_format(connection)
                 latest = catalog.latest_snapshot(connection)
                 if latest.id != transaction.base.id:
                     _check_conflicts(transaction, connection, latest)
@@ -172,7 +173,7 @@ def _has_matching_new_rows(
     files = table_files(connection, transaction.catalog, table, "", latest.id, read.predicate, read.time_zone)
     if any((f.begin_snapshot or 0) > base_id or (f.partial_max or 0) > base_id for f in files):
         return True
-    return inlined.has_rows_since(connection, table.id, base_id)
+    return inlined.has_rows_since(connection, transaction.catalog, table.id, base_id)
 
 
 def _delete_files_match(transaction: Transaction, snapshot_id: int) -> bool:

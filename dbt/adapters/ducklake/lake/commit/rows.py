@@ -8,7 +8,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .. import tables as t
 from ..catalog import Catalog, SnapshotInfo
 
 _MAX_IDS_IN_STATEMENT = 10_000
@@ -56,7 +55,7 @@ class SnapshotRows:
         return self.next_file_id - 1
 
     def add(self, table: sa.Table, **row: Any) -> None:
-        """Adds a row, which `flush` inserts."""
+        """Adds a row, which `flush` inserts. Values for columns that the table does not have are left out."""
         self._pending[table].append(row)
 
     def end(self, table: sa.Table, *where: sa.ColumnElement[bool]) -> None:
@@ -67,7 +66,7 @@ class SnapshotRows:
 
     def file_path(self) -> tuple[sa.Column[str], str] | None:
         """The path of one of the files that the commit adds, and the column that holds it."""
-        for column in (t.data_file.c.path, t.delete_file.c.path):
+        for column in (self.catalog.format.data_file.c.path, self.catalog.format.delete_file.c.path):
             if rows := self._pending.get(column.table):
                 return column, rows[0][column.name]
         return None

@@ -87,6 +87,17 @@ class Database:
     def table_names(self, connection: sa.Connection) -> list[str]:
         return sa.inspect(connection).get_table_names()
 
+    def catalog_columns(self, connection: sa.Connection) -> Iterator[tuple[str, str]]:
+        """The tables of the catalog, each with its columns, apart from those of inlined rows and deletes."""
+        table, column = sa.column("table_name", sa.String), sa.column("column_name", sa.String)
+        query = sa.select(table, column).select_from(sa.text("information_schema.columns"))
+        rows = connection.execute(query.where(is_catalog_table(table), *self._in_current_schema()))
+        return ((row[0], row[1]) for row in rows)
+
+    def _in_current_schema(self) -> Sequence[sa.ColumnElement[bool]]:
+        """Conditions on `information_schema.columns` for the tables of the schema that holds the catalog."""
+        return [sa.column("table_schema") == sa.func.current_schema()]
+
     def timestamp_sort_key(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """An expression that sorts and compares like the moments in a column."""
         return moment
@@ -141,6 +152,14 @@ SMALL_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 def driver_message(error: sa.exc.DBAPIError) -> str:
     """The first line of the database's message, without the SQL statement."""
     return next((line.strip() for line in str(error.orig).splitlines() if line.strip()), "no reason given")
+
+
+def is_catalog_table(name: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    """Whether a table is one of the catalog's, apart from those of inlined rows and deletes, which may be many."""
+    is_inlined = name.startswith("ducklake_inlined_", autoescape=True)
+    return sa.and_(
+        name.startswith("ducklake_", autoescape=True), sa.or_(~is_inlined, name == "ducklake_inlined_data_tables")
+    )
 
 
 def count_schemas(name: str) -> sa.Select[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -28,6 +28,9 @@ class MySQL(Database):
     def limit_lock_wait(self, connection: sa.Connection) -> None:
         connection.detach()  # The setting is one of the connection, which must not serve others afterwards.
         connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {base.LOCK_WAIT_SECONDS}")
+
+    def _in_current_schema(self) -> Sequence[sa.ColumnElement[bool]]:
+        return [sa.column("table_schema") == sa.func.database()]
 
     def quote(self, identifier: str) -> str:
         return "`" + identifier.replace("`", "``") + "`"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
 
 from ..types import Column
-from .base import SMALL_INTEGERS
+from .base import SMALL_INTEGERS, is_catalog_table
 from .file_database import FileDatabase
 
 
@@ -30,6 +31,13 @@ class Sqlite(FileDatabase):
 
     def is_write_conflict(self, error: sa.exc.DBAPIError) -> bool:
         return super().is_write_conflict(error) or "locked" in str(error.orig)
+
+    def catalog_columns(self, connection: sa.Connection) -> Iterator[tuple[str, str]]:
+        table = sa.table("sqlite_master", sa.column("type"), sa.column("name", sa.String))
+        columns = sa.func.pragma_table_info(table.c.name).table_valued("name")
+        query = sa.select(table.c.name, columns.c.name).select_from(table.join(columns, sa.true()))
+        rows = connection.execute(query.where(table.c.type == "table", is_catalog_table(table.c.name)))
+        return ((row[0], row[1]) for row in rows)
 
     def timestamp_sort_key(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         # SQLite stores moments as text, each with any UTC offset and any number of digits. The sort key is the number

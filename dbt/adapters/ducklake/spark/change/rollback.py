@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from ...lake.catalog import SnapshotInfo
@@ -210,8 +209,7 @@ class _Rollback:
         elif new_files:
             transaction.end_files(table, new_files)
         if scan.inlined is not None:
-            new_rows = scan.inlined.rows.filter(pc.field("begin_snapshot") > self.snapshot.id)
-            row_ids = frozenset(new_rows.column("row_id").to_pylist())
+            row_ids = frozenset(scan.inlined.since(self.snapshot.id).row_ids.to_pylist())
             if row_ids:
                 self.changed_rows += len(row_ids)
                 transaction.delete_inlined_rows(table, row_ids)

@@ -11,6 +11,7 @@ from ...lake.snapshot import Table, View
 from ...lake.types import find_path
 from ..change.command_context import CommandContext
 from ..sql import statements as st
+from ..sql.quoting import quoted
 from ..sql.views import COLUMNS_TAG, columns_tag, view_columns
 
 
@@ -21,7 +22,7 @@ def comment_on(context: CommandContext, statement: st.CommentOn) -> int:
     if statement.kind == "column":
         view = context.find(statement.name[:-1])
         if isinstance(view, View):
-            context.transaction.set_tags(view, _with_column_comment(view, statement.name[-1], statement.comment))
+            _set_view_column_comment(context, view, statement.name[-1], statement.comment)
             return 0
         table, path = _resolve_column(context, statement.name)
         context.transaction.alter_table(table, lambda t: evolve.set_column_comment(t, path, statement.comment))
@@ -31,14 +32,27 @@ def comment_on(context: CommandContext, statement: st.CommentOn) -> int:
     return 0
 
 
-def _with_column_comment(view: View, column: str, comment: str | None) -> tuple[tuple[str, str], ...]:
-    columns = view_columns(view)
-    if columns is None:
+def _set_view_column_comment(context: CommandContext, view: View, name: str, comment: str | None) -> None:
+    """Sets the comment of a view's column: as the format has it, or in the tag of columns in lakes of version 1.0."""
+    recorded = view_columns(view)
+    in_format = context.lake.catalog.format.view_column_tag is not None
+    if recorded is None and not in_format:
         raise UnsupportedError(f"the columns of view {view.name}, which another engine created, take no comments")
-    if not any(c.name.lower() == column.lower() for c in columns):
-        raise NotFoundError(f"view {view.name} has no column {column}; it has {', '.join(c.name for c in columns)}")
-    columns = [replace(c, comment=comment) if c.name.lower() == column.lower() else c for c in columns]
-    return tuple(sorted({**dict(view.tags), COLUMNS_TAG: columns_tag(columns)}.items()))
+    if recorded is not None:
+        names = [c.name for c in recorded]
+    else:
+        qualified = (context.lake.name, context.state.schema_of(view).name, view.name)
+        names = context.query(f"select * from {'.'.join(map(quoted, qualified))}").columns
+    column = next((n for n in names if n.lower() == name.lower()), None)
+    if column is None:
+        raise NotFoundError(f"view {view.name} has no column {name}; it has {', '.join(names)}")
+    if recorded is not None:
+        columns = [replace(c, comment=None if in_format else comment) if c.name == column else c for c in recorded]
+        tags = {**dict(view.tags), COLUMNS_TAG: columns_tag(columns)}
+        context.transaction.set_tags(view, tuple(sorted(tags.items())))
+    if in_format:
+        column_tags = evolve.with_comment(dict(view.column_tags).get(column, ()), comment)
+        context.transaction.set_column_tags(view, column, column_tags)
 
 
 def _resolve_column(context: CommandContext, name: Sequence[str]) -> tuple[Table, tuple[str, ...]]:

@@ -1,29 +1,51 @@
-"""CALL: the procedures `ducklake_set_option`, `ducklake_set_commit_message` and `ducklake_rollback`."""
+"""CALL: procedures that are part of a transaction, and procedures on the lake as a whole, which are not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from ...lake.commit.staged import CommitInfo
 from ...lake.errors import LakeError, NotFoundError
 from ..change.command_context import CommandContext
 from ..change.rollback import rollback
+from ..read.lakes import Lake
 from ..sql import statements as st
 
 
 def call(context: CommandContext, statement: st.Call) -> int:
-    name = statement.name[-1].lower().removeprefix("ducklake_")
-    procedure = PROCEDURES.get(name)
+    """Calls a procedure in a transaction. Returns the number of rows affected."""
+    procedure = PROCEDURES.get(_procedure_name(statement))
     if procedure is None:
-        known = ", ".join(f"ducklake_{p}" for p in PROCEDURES)
+        known = ", ".join(f"ducklake_{p}" for p in sorted({*PROCEDURES, *LAKE_PROCEDURES}))
         raise NotFoundError(f"there is no procedure {'.'.join(statement.name)}; there are {known}")
+    return procedure(context, _arguments(statement)) or 0
+
+
+def is_lake_procedure(statement: st.Call) -> bool:
+    """Whether a procedure works on the lake as a whole, outside of any transaction, and returns rows."""
+    return _procedure_name(statement) in LAKE_PROCEDURES
+
+
+def call_on_lake(lake: Lake, statement: st.Call) -> pa.Table:
+    """Calls a procedure on the lake as a whole. Returns its rows."""
+    return LAKE_PROCEDURES[_procedure_name(statement)](lake, _arguments(statement))
+
+
+def _procedure_name(statement: st.Call) -> str:
+    return statement.name[-1].lower().removeprefix("ducklake_")
+
+
+def _arguments(statement: st.Call) -> dict[str, Any]:
+    """The arguments by name, or by position as a text."""
     arguments: dict[str, Any] = {}
     for index, argument in enumerate(statement.arguments):
         if argument.literal is None:
             raise LakeError(f"{statement.name[-1]} takes literals; {argument.text} is none")
         arguments[(argument.name or str(index)).lower()] = argument.literal.value
-    return procedure(context, arguments) or 0
+    return arguments
 
 
 def _set_option(context: CommandContext, arguments: dict[str, Any]) -> None:
@@ -52,6 +74,20 @@ def _set_commit_message(context: CommandContext, arguments: dict[str, Any]) -> N
     context.set_commit_info(CommitInfo(author or context.transaction.commit_info.author, message, extra))
 
 
+def _migrate(lake: Lake, arguments: dict[str, Any]) -> pa.Table:
+    version = arguments.pop("0", None) or arguments.pop("version", None)
+    dry_run = bool(arguments.pop("dry_run", False))
+    _refuse_other_arguments("ducklake_migrate", arguments)
+    migration = lake.migrate(None if version is None else str(version), dry_run=dry_run)
+    return pa.table(
+        {
+            "from_version": pa.repeat(migration.from_version, len(migration.changes)),
+            "to_version": pa.repeat(migration.to_version, len(migration.changes)),
+            "change": pa.array(migration.changes, pa.string()),
+        }
+    )
+
+
 def _refuse_other_arguments(procedure: str, arguments: Mapping[str, Any]) -> None:
     if arguments:
         raise LakeError(f"{procedure} does not take the argument {next(iter(arguments))}")
@@ -62,3 +98,4 @@ PROCEDURES: Mapping[str, Callable[[CommandContext, dict[str, Any]], int | None]]
     "set_commit_message": _set_commit_message,
     "rollback": rollback,
 }
+LAKE_PROCEDURES: Mapping[str, Callable[[Lake, dict[str, Any]], pa.Table]] = {"migrate": _migrate}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import sqlglot
 
 from ...lake import evolution as evolve
-from ...lake.errors import SchemaChangeError
+from ...lake.errors import SchemaChangeError, UnsupportedError
 from ...lake.options import OPTIONS
 from ...lake.partitions import Bucket, Transform, parse_transform
 from ...lake.snapshot import Table
@@ -21,6 +21,13 @@ from ..write.layout import spark_sort_expression
 
 def set_partition_keys(context: CommandContext, table: Table, keys: Sequence[PartitionKey]) -> Table:
     pairs = [(key.column, _transform(key)) for key in keys]
+    format_version = context.lake.catalog.format
+    for _, transform in pairs:
+        if isinstance(transform, format_version.transforms_of_later_versions):
+            raise UnsupportedError(
+                f"table {table.name} can not be partitioned by {transform}: the lake has format version"
+                f" {format_version.name}, and only later ones have {transform}; ducklake_migrate brings it up to date"
+            )
     new_id = context.transaction.new_provisional_id()
     return context.transaction.alter_table(table, lambda t: evolve.set_partition(t, pairs, new_id))
 

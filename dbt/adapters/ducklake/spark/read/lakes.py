@@ -18,7 +18,9 @@ from ...lake.catalog import Catalog, SnapshotInfo
 from ...lake.deletes import FileStore, PositionDeletes, read_delete_file
 from ...lake.errors import NotFoundError
 from ...lake.files import DataFile, DeleteFile, NameMap, NewDataFile, name_maps, table_files
+from ...lake.format_versions import FORMAT_VERSIONS
 from ...lake.inlined import read_inlined_rows
+from ...lake.migration import Migration, migrate
 from ...lake.missing_names import did_you_mean_relation
 from ...lake.predicates import Predicate
 from ...lake.retry import Retry
@@ -66,6 +68,7 @@ class Lake:
         snapshot_version: int | None = None,
         snapshot_time: datetime.datetime | None = None,
         data_inlining_row_limit: int | None = None,
+        format_version: str | None = None,
     ) -> Lake:
         opened = Catalog.open(
             catalog,
@@ -76,9 +79,21 @@ class Lake:
             override_data_path=override_data_path,
             retry=retry,
             data_inlining_row_limit=data_inlining_row_limit,
+            format_version=format_version,
         )
         filesystem, native = paths.filesystem_for(opened.data_path, storage)
         return cls(name, opened, Snapshots(opened), filesystem, native, snapshot_version, snapshot_time)
+
+    def migrate(self, to_version: str | None = None, *, dry_run: bool = False) -> Migration:
+        """Brings the lake to a later format version, by default the latest one."""
+        catalog = self.catalog
+        if not dry_run:
+            catalog.check_writable()
+        migration = migrate(catalog.database, to_version, metadata_schema=catalog.metadata_schema, dry_run=dry_run)
+        if not dry_run:
+            catalog.format = FORMAT_VERSIONS[migration.to_version]
+            self.snapshots = Snapshots(catalog)
+        return migration
 
     @property
     def file_reader(self) -> FileReader:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
-import pyarrow.compute as pc
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -14,7 +13,6 @@ from pyspark.sql import functions as F
 from ...lake.catalog import SnapshotInfo
 from ...lake.change_feed import read_deletes_since
 from ...lake.errors import LakeError, NotFoundError
-from ...lake.inlined import InlinedRows
 from ...lake.snapshot import LakeState, Table
 from ...lake.types import find_path
 from ..sql.quoting import quoted
@@ -68,7 +66,7 @@ def _rows_with_id(
     files = [f for f in scan.files if max(f.begin_snapshot or 0, f.partial_max or 0) > since]
     inlined = scan.inlined
     if inlined is not None:
-        inlined = InlinedRows(inlined.rows.filter(pc.field("begin_snapshot") > since))
+        inlined = inlined.since(since)
     scan = replace(scan, files=files, inlined=inlined)
     rows = scan_dataframe(call.planner.spark, lake.file_reader, scan, with_virtual_columns=True)
     rows = rows.toDF(*(f"_lake_c{index}" for index in range(len(table.columns))), _ROW_ID, _SNAPSHOT)

@@ -12,7 +12,9 @@ from .tokens import Cursor, Name, StatementError, decode_string
 from .types import query_type
 
 Properties: TypeAlias = tuple[tuple[str, str], ...]
-Transform: TypeAlias = Literal["identity", "year", "month", "day", "hour", "bucket"]
+Transform: TypeAlias = Literal[
+    "identity", "year", "month", "day", "hour", "epoch_year", "epoch_month", "epoch_day", "epoch_hour", "bucket"
+]
 T = TypeVar("T")
 
 # TIMESTAMP is an instant in Spark, but has no time zone in DuckLake.
@@ -59,6 +61,10 @@ _TRANSFORMS: dict[str, Transform] = {
     "days": "day",
     "hour": "hour",
     "hours": "hour",
+    "epoch_year": "epoch_year",
+    "epoch_month": "epoch_month",
+    "epoch_day": "epoch_day",
+    "epoch_hour": "epoch_hour",
     "bucket": "bucket",
 }
 _CONSTRAINT_KEYWORDS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "REFERENCES")
@@ -309,7 +315,7 @@ def partition_key(cursor: Cursor) -> PartitionKey:
         return PartitionKey("identity", _partition_column(cursor))
     written = cursor.token.key.lower()
     if written not in _TRANSFORMS:
-        raise cursor.unexpected("a column or one of year(c), month(c), day(c), hour(c), bucket(n, c)")
+        raise cursor.unexpected("a column or one of year(c), month(c), day(c), hour(c), epoch_day(c), bucket(n, c)")
     transform, buckets = _TRANSFORMS[written], None
     cursor.index += 2
     if transform == "bucket":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
@@ -36,7 +36,10 @@ class RecordedColumn:
 def view_columns(view: View) -> list[RecordedColumn] | None:
     """Returns the columns that were recorded with the view; None if another engine created it."""
     text = dict(view.tags).get(COLUMNS_TAG)
-    return None if text is None else [RecordedColumn(*c) for c in json.loads(text)]
+    if text is None:
+        return None
+    comments = {name: dict(tags).get("comment") for name, tags in view.column_tags}
+    return [replace(c, comment=comments.get(c.name, c.comment)) for c in (RecordedColumn(*v) for v in json.loads(text))]
 
 
 def columns_tag(columns: Iterable[RecordedColumn]) -> str:

@@ -59,6 +59,7 @@ def describe_data_file(target: WriteTarget, path: str, size: int, name_map: Name
         partition_values=values,
         name_map=name_map,
         partition_spec=spec,
+        row_group_count=metadata.num_row_groups,
     )
 
 
