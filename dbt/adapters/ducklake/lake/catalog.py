@@ -326,8 +326,8 @@ def _format_of(settings: Mapping[str, str], database: Database) -> FormatVersion
         )
     if settings.get("encrypted", "false").lower() == "true":
         raise CatalogError(
-            f"the lake in {database.location} is encrypted, and Spark's Parquet reader can not be given a key"
-            " for each file; use it with DuckDB, or copy it into a lake without ENCRYPTED"
+            f"the lake in {database.location} is encrypted, in DuckDB's own way, which Spark's Parquet reader can not"
+            " decrypt; use it with DuckDB, or copy it into a lake without ENCRYPTED"
         )
     return FORMAT_VERSIONS[name]
 
