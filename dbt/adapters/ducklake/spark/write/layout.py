@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from functools import lru_cache
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -18,6 +21,8 @@ from ..sql.quoting import quoted, string_literal
 from .small_results import gather_if_small
 from .target import WriteTarget
 
+logger = logging.getLogger(__name__)
+
 PARTITION_PREFIX = "_lake_part_"
 
 ESCAPE = "~"
@@ -27,7 +32,7 @@ ESCAPE = "~"
 def partition_and_sort(rows: DataFrame, target: WriteTarget) -> tuple[DataFrame, list[str]]:
     """The rows in the table's partitions and sort order, and the names of the added partition columns."""
     spec, sort = target.table.partition, target.table.sort
-    order = sort_columns(sort.keys, target.table) if sort and target.flag("sort_on_insert") else []
+    order = _sort_columns(rows, sort.keys, target.table) if sort and target.flag("sort_on_insert") else []
     if spec is None:
         if order:
             # Each task gets one range of values, so the bounds of files hardly overlap.
@@ -69,16 +74,33 @@ def _folder_value_sql(column: Column, field: PartitionField) -> str:
     return f"case when {needs_escape} then concat({escape}, {text}) else {text} end"
 
 
-def sort_columns(keys: Sequence[SortKey], table: Table) -> list[SparkColumn]:
-    """A table's sort order as Spark columns."""
+def _sort_columns(rows: DataFrame, keys: Sequence[SortKey], table: Table) -> list[SparkColumn]:
+    """A table's sort order as Spark columns. It ends before the first key that Spark cannot compute, with a warning.
+
+    DuckDB accepts any expression, even of its own macros, and its order does not change what the table holds.
+    """
     result = []
     for key in keys:
-        value = F.expr(spark_sort_expression(key, table))
+        try:
+            value = F.expr(spark_sort_expression(key, table))
+            if key.expression not in rows.columns:
+                _ = rows.select(value).schema  # analyzes it
+        except (LakeError, PySparkException) as error:
+            _warn_once(
+                f"new files of table {table.name} are not sorted by {key.expression}, which Spark can not compute:"
+                f" {str(error).splitlines()[0]}"
+            )
+            break
         if key.descending:
             result.append(value.desc_nulls_first() if key.nulls_first else value.desc_nulls_last())
         else:
             result.append(value.asc_nulls_first() if key.nulls_first else value.asc_nulls_last())
     return result
+
+
+@lru_cache(maxsize=1000)
+def _warn_once(message: str) -> None:
+    logger.warning(message)
 
 
 def spark_sort_expression(key: SortKey, table: Table) -> str:
@@ -92,10 +114,7 @@ def _translate(expression: str, dialect: str, table: Table) -> str:
     try:
         return sqlglot.transpile(expression, read=dialect, write="spark", unsupported_level=sqlglot.ErrorLevel.RAISE)[0]
     except sqlglot.errors.SqlglotError as error:
-        raise LakeError(
-            f"table {table.name} is sorted by {expression!r}, which can not be said in Spark's SQL;"
-            " set another order (ALTER TABLE ... SET SORTED BY), or the option sort_on_insert to false"
-        ) from error
+        raise LakeError(f"the sort key {expression!r} of table {table.name} can not be said in Spark's SQL") from error
 
 
 def partition_values_of_path(path: str, spec: PartitionSpec) -> tuple[str | None, ...]:
