@@ -234,6 +234,7 @@ def build_columns(
                 tags=tuple(sorted(tags[r.table_id, r.column_id].items()))
                 if tags and (r.table_id, r.column_id) in tags
                 else (),
+                position=None if r.column_order == r.column_id else r.column_order,
             )
             for r in children.get(parent, ())
         )

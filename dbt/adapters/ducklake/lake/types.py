@@ -48,6 +48,8 @@ class Column:
     default_value_type: str = "literal"
     default_value_dialect: str = "duckdb"
     tags: tuple[tuple[str, str], ...] = field(default=())
+    position: int | None = None
+    """The `column_order`, where another engine gave the column one that is not its id."""
 
     @property
     def comment(self) -> str | None:

@@ -329,7 +329,7 @@ def _column_rows(columns: Iterable[Column]) -> dict[int, dict[str, Any]]:
     def add(column: Column, parent_id: int | None) -> None:
         rows[column.id] = {
             "column_id": column.id,
-            "column_order": column.id,
+            "column_order": column.id if column.position is None else column.position,
             "column_name": column.name,
             "column_type": column.type,
             "initial_default": column.initial_default,
