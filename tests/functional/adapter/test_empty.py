@@ -27,14 +27,14 @@ class TestEmptySeedFlag(empty.BaseTestEmptySeedFlag):
             "empty.test_empty.BaseTestEmptySeedFlag.test_seed_empty_preserves_column_types"
         )
 
-    def test_an_empty_seed_keeps_its_types(self, project: Any) -> None:
-        """What the suite asks of `seed --empty`, of `build --empty`."""
-        run_dbt(["build", "--empty"])
-        columns = get_relation_columns(project.adapter, "raw_seed")
-        self.assert_row_count(project, "raw_seed", 0)
-        run_dbt(["seed"])
-        self.assert_row_count(project, "raw_seed", 2)
-        assert columns == get_relation_columns(project.adapter, "raw_seed")
+        def test_an_empty_seed_keeps_its_types(self, project: Any) -> None:
+            """What the suite asks of `seed --empty`, of `build --empty`, with which dbt 1.11 reads the whole seed."""
+            run_dbt(["build", "--empty"])
+            columns = get_relation_columns(project.adapter, "raw_seed")
+            self.assert_row_count(project, "raw_seed", 0)
+            run_dbt(["seed"])
+            self.assert_row_count(project, "raw_seed", 2)
+            assert columns == get_relation_columns(project.adapter, "raw_seed")
 
 
 class TestMetadataWithEmptyFlag(empty.MetadataWithEmptyFlag):
