@@ -55,7 +55,7 @@ models:
         observed = "{schema}_observed"
         assert ask(
             project,
-            f"select split(node_id, '[.]')[0], status, count(*) from {observed}.node_runs group by 1, 2 order by 1",
+            f"select split(node_id, '[.]')[0], status, count(*) from {observed}.node_runs group by 1, 2 order by 1, 2",
         ) == [("model", "success", 6), ("test", "pass", 1), ("test", "warn", 1)]
         (code,) = ask(project, f"select code from {observed}.known_nodes where node_id = 'model.test.orders'")[0]
         assert "'it''s \\\\ \"it\"'" in code

@@ -63,7 +63,7 @@ def assert_relations_are_as_answered(lake: LakeSession, name: str) -> None:
         assert texts(rows) == sorted(in_microseconds(answer["rows"])), (relation, answer["version"])
 
 
-@pytest.mark.parametrize("name", ["inlined", "epochs"])
+@pytest.mark.parametrize("name", ["inlined", "epochs", "views"])
 def test_lakes_of_the_development_version_are_read(name: str, copied: Callable[..., LakeSession]) -> None:
     lake, folder = copied(f"lakes_1_1/{name}"), f"lakes_1_1/{name}"
     assert_relations_are_as_answered(lake, folder)

@@ -44,6 +44,8 @@ class LakeResponse(AdapterResponse):
 
     snapshot_id: int | None = None
     files_added: int | None = None
+    notes: str | None = None
+    """What is to be known besides, such as `Spark only` of a view that DuckDB cannot query."""
 
 
 class Cursor:
@@ -156,9 +158,14 @@ class Handle:
 
     def response_to(self, result: Result) -> LakeResponse:
         """The response for a result. In a transaction, `commit` completes it with the snapshot."""
-        response = LakeResponse(_message="OK", rows_affected=result.rows_affected, snapshot_id=result.snapshot_id)
+        response = LakeResponse(
+            _message="OK",
+            rows_affected=result.rows_affected,
+            snapshot_id=result.snapshot_id,
+            notes=", ".join(result.notes) or None,
+        )
         if result.snapshot_id is not None:
-            response._message = _response_text(result.snapshot_id, result.rows_affected, None)
+            response._message = _response_text(result.snapshot_id, result.rows_affected, None, response.notes)
         if self.session.in_transaction:
             self._responses.append(response)
         return response
@@ -183,7 +190,7 @@ class Handle:
         result, changes = self.session.lake().catalog.retry.on_conflict(self._commit_once, self._replay)
         rows_written = changes.rows_added + changes.rows_updated
         for response in responses:
-            response._message = _response_text(result.snapshot_id, rows_written, changes.files_added)
+            response._message = _response_text(result.snapshot_id, rows_written, changes.files_added, response.notes)
             response.snapshot_id = result.snapshot_id
             response.rows_affected = rows_written
             response.files_added = changes.files_added
@@ -228,12 +235,14 @@ class Handle:
             time.sleep(0.5)
 
 
-def _response_text(snapshot: int | None, rows: int, files: int | None) -> str:
+def _response_text(snapshot: int | None, rows: int, files: int | None, notes: str | None) -> str:
     if snapshot is None:
-        return "no change"
+        return "no change" if notes is None else f"no change, {notes}"
     parts = [f"snapshot {snapshot}"]
     if rows or files:
         parts.append(f"{abbreviated_count(rows)} row{'' if rows == 1 else 's'}")
     if files:
         parts.append(f"{files} file{'' if files == 1 else 's'}")
+    if notes is not None:
+        parts.append(notes)
     return ", ".join(parts)

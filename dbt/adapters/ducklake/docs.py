@@ -18,7 +18,7 @@ from .lake.table_summary import TableSummary, table_summaries
 from .spark.commands.show import partition_key_text, sort_key_text
 from .spark.read.lakes import Lake
 from .spark.sql.types import query_type
-from .spark.sql.views import spark_sql, view_columns
+from .spark.sql.views import readable_columns
 
 _CATALOG_COLUMNS = (
     "table_database",
@@ -161,23 +161,13 @@ def catalog_relations(lake: Lake, included: RelationFilter) -> list[CatalogRelat
 
 
 def catalog_columns(relation: Table | View, state: LakeState) -> Iterator[CatalogColumn]:
-    """The columns with Spark's types. Of a view of another writer only the names are known."""
+    """The columns with Spark's types, which are unknown for some views of another writer."""
     if isinstance(relation, Table):
         for column in relation.columns:
             yield CatalogColumn(column.name, query_type(column).simpleString(), column.comment)
         return
-    stored_columns = view_columns(relation)
-    if stored_columns is not None:
-        for view_column in stored_columns:
-            yield CatalogColumn(view_column.name, view_column.type, view_column.comment)
-        return
-    import sqlglot
-
-    aliases = relation.column_aliases
-    query = sqlglot.parse_one(spark_sql(relation, state.qualified_name(relation)), read="spark")
-    names = query.named_selects if isinstance(query, sqlglot.exp.Query) else []
-    for name in (*aliases, *names[len(aliases) :]):
-        yield CatalogColumn(name, "unknown", None)
+    for view_column in readable_columns(relation, state, "lake"):
+        yield CatalogColumn(view_column.name, view_column.type, view_column.comment)
 
 
 def _statistics(relation: Table | View, summary: TableSummary | None, commit: _Commit | None) -> Iterable[Statistic]:

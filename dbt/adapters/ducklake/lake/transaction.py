@@ -330,6 +330,9 @@ class Transaction:
         self.stage(state=self.state.with_view(view))
         return view
 
+    def set_view_sql(self, view: View, sql: str) -> None:
+        self.stage(state=self.state.with_view(replace(self.state.views[view.id], sql=sql)))
+
     # -- macros
 
     def create_macro(

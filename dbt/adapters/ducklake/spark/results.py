@@ -24,6 +24,8 @@ class Result:
     snapshot_id: int | None = None
     """The snapshot that the statement committed; None inside a transaction, and for queries."""
     rows_affected: int = 0
+    notes: tuple[str, ...] = ()
+    """What is to be known besides, such as `Spark only` of a view that DuckDB cannot query."""
     table: pa.Table | None = field(default=None, repr=False)
     """The rows of a statement that needs no Spark, such as SHOW TABLES."""
     dataframe: DataFrame | None = field(default=None, repr=False)

@@ -386,18 +386,21 @@ class LakeSession:
 
     def _change(self, lake: str, change: Callable[[CommandContext], int]) -> Result:
         """Applies a change as a whole or not at all: in the running transaction, or in one of its own."""
+        notes: list[str] = []
         if self.in_transaction:
-            return Result(rows_affected=self._transactions.run(lambda: self._stage(lake, change)))
-        rows = self._lakes[lake].catalog.retry.on_conflict(lambda: self._stage(lake, change))
-        return Result(snapshot_id=self._transactions.last_snapshot, rows_affected=rows)
+            rows = self._transactions.run(lambda: self._stage(lake, change, notes))
+            return Result(rows_affected=rows, notes=tuple(notes))
+        rows = self._lakes[lake].catalog.retry.on_conflict(lambda: self._stage(lake, change, notes))
+        return Result(snapshot_id=self._transactions.last_snapshot, rows_affected=rows, notes=tuple(notes))
 
-    def _stage(self, lake: str, change: Callable[[CommandContext], int]) -> int:
+    def _stage(self, lake: str, change: Callable[[CommandContext], int], notes: list[str]) -> int:
         """Stages a change in a nested transaction, so that a statement that fails leaves nothing behind."""
+        notes.clear()
         in_transaction = self.in_transaction
         with self._transactions.running_or_new_frame() as frame:
             transaction = self._transactions.transaction_on(lake, frame).nested()
             context = self._transactions.query_context(frame, {lake: transaction})
-            rows = change(CommandContext(context, self._planner, transaction, self._lakes[lake], in_transaction))
+            rows = change(CommandContext(context, self._planner, transaction, self._lakes[lake], in_transaction, notes))
             transaction.merge_into_parent()
         return rows
 

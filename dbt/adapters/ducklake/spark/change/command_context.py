@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -32,6 +32,8 @@ class CommandContext:
     lake: Lake
     in_transaction: bool
     """Whether a transaction was running before the statement. Otherwise the statement is a snapshot of its own."""
+    notes: list[str] = field(default_factory=list)
+    """What the response to the statement says besides its snapshot, such as `Spark only`."""
 
     @property
     def state(self) -> LakeState:

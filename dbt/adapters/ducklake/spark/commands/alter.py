@@ -16,7 +16,7 @@ from ..sql import alter as alters
 from ..sql import statements as st
 from ..sql.defaults import encode_default, encode_initial_default
 from ..sql.quoting import quoted
-from ..sql.views import COLUMNS_TAG, SPARK_SQL_TAG
+from ..sql.views import COLUMNS_TAG, LAKE_TAG, SPARK_SQL_TAG, is_spark_only, renamed_sql
 from .table_settings import set_partition_keys, set_properties, set_sort_keys
 from .views import create_or_replace_view
 
@@ -51,7 +51,7 @@ def _alter_view(context: CommandContext, view: View, action: object) -> None:
     elif isinstance(action, alters.UnsetProperties):
         context.transaction.set_tags(view, tuple(t for t in view.tags if t[0] not in action.names))
     elif isinstance(action, alters.SetViewQuery):
-        kept = {k: v for k, v in view.tags if k not in (SPARK_SQL_TAG, COLUMNS_TAG)}
+        kept = {k: v for k, v in view.tags if k not in (SPARK_SQL_TAG, COLUMNS_TAG, LAKE_TAG)}
         create_or_replace_view(context, view, schema, view.name, action.query, (), kept)
     else:
         raise SchemaChangeError(f"{schema.name}.{view.name} is a view, and only a table can be changed so")
@@ -70,7 +70,10 @@ def _alter_table(context: CommandContext, table: Table, action: object) -> None:
 def _rename(context: CommandContext, relation: Table | View, action: alters.RenameRelation) -> None:
     name = action.new_name
     schema = context.state.schema_of(relation) if len(name) == 1 else context.resolve_name(name)[0]
+    old_name = context.state.qualified_name(relation)
     context.transaction.rename(relation, schema, name[-1])
+    if isinstance(relation, View) and is_spark_only(relation):
+        context.transaction.set_view_sql(relation, renamed_sql(relation, old_name, f"{schema.name}.{name[-1]}"))
 
 
 def _add_column(context: CommandContext, table: Table, action: alters.AddColumn) -> None:

@@ -7,7 +7,6 @@ from ..change.command_context import CommandContext
 from ..sql import statements as st
 from ..sql.functions import (
     body_query,
-    cast_to_return_type,
     duckdb_expression,
     duckdb_macro,
     function_tags,
@@ -31,9 +30,7 @@ def create_function(context: CommandContext, statement: st.CreateFunction) -> in
         context.transaction.drop_macro(found)
     words = spark_definition(tags, statement.name)
     context.planner.check_function(name, words, context.query_context.with_current_schema(context.lake, schema.name))
-    body = duckdb_expression(statement)
-    if body is not None:
-        body = cast_to_return_type(body, statement, context.query(body_query(statement)).schema[0].dataType)
+    body = duckdb_expression(statement, lambda: context.query(body_query(statement)).schema[0].dataType)
     context.transaction.create_macro(schema, name, (duckdb_macro(statement, body),), tags)
     return 0
 

@@ -21,7 +21,7 @@ from ..sql import statements as st
 from ..sql.defaults import default_sql
 from ..sql.quoting import quoted, string_literal
 from ..sql.types import query_type
-from ..sql.views import spark_sql
+from ..sql.views import view_definition
 
 
 def _result(
@@ -117,7 +117,10 @@ def _require_table(relation: Table | View) -> Table:
 def _describe_table(context: QueryContext, statement: st.DescribeTable) -> pa.Table:
     lake, state, relation = context.relation(statement.name)
     if isinstance(relation, View):
-        details = [["# View Text", spark_sql(relation, relation.name), ""], ["# Dialect", relation.dialect, ""]]
+        details = [
+            ["# View Text", view_definition(relation, state, lake.name), ""],
+            ["# Dialect", relation.dialect, ""],
+        ]
         if relation.comment:
             details.append(["Comment", relation.comment, ""])
         return _result(["col_name", "data_type", "comment"], details)
@@ -209,7 +212,7 @@ def _show_create_table(context: QueryContext, statement: st.ShowCreateTable) -> 
     name = ".".join(quoted(p) for p in (lake.name, state.schema_of(relation).name, relation.name))
     if isinstance(relation, View):
         columns = f" ({', '.join(map(quoted, relation.column_aliases))})" if relation.column_aliases else ""
-        text = f"CREATE VIEW {name}{columns} AS\n{spark_sql(relation, relation.name)}"
+        text = f"CREATE VIEW {name}{columns} AS\n{view_definition(relation, state, lake.name)}"
         return _result(["createtab_stmt"], [[text]])
     lines = ",\n".join("  " + _column_text(c) for c in relation.columns)
     text = f"CREATE TABLE {name} (\n{lines})"

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from ...lake.errors import AlreadyExistsError
 from ...lake.snapshot import Schema, Table, View
 from ..change.command_context import CommandContext
 from ..sql import statements as st
-from ..sql.views import COLUMNS_TAG, SPARK_SQL_TAG, RecordedColumn, columns_tag, duckdb_sql, is_unchanged
+from ..sql.name_reader import find_names
+from ..sql.translation.relations import resolve_in
+from ..sql.views import (
+    COLUMNS_TAG,
+    LAKE_TAG,
+    SPARK_SQL_TAG,
+    VIEW_SETTINGS,
+    RecordedColumn,
+    columns_tag,
+    duckdb_view,
+    is_unchanged,
+    translated_columns,
+)
+
+logger = logging.getLogger(__name__)
 
 
 def create_view(context: CommandContext, statement: st.CreateView) -> int:
@@ -37,24 +52,36 @@ def create_or_replace_view(
 ) -> None:
     """Stages a view in place of the existing relation of its name.
 
-    The view has DuckDB SQL if the query can be translated, with the Spark SQL in a tag. Otherwise it has Spark SQL.
-    An existing view that is the same stays as it is.
+    It is stored in DuckDB's SQL, with the query in Spark's SQL in a tag. An existing view that is the same stays as it
+    is.
     """
     transaction = context.transaction
     before = transaction.staged
     if existing is not None:
         transaction.drop(existing)
     rows = context.query(query)  # an invalid query fails here, and not for the readers of the view
+    fields = [(f.name, f.dataType) for f in rows.schema.fields]
     names = [*columns, *rows.columns[len(columns) :]]
     view_columns = [
         RecordedColumn(n, f.dataType.simpleString()) for n, f in zip(names, rows.schema.fields, strict=False)
     ]
-    tags = {**tags, COLUMNS_TAG: columns_tag(view_columns)}
-    translated = duckdb_sql(query, context.lake.name, context.query_context.current_schema)
-    sql, dialect = (query, "spark") if translated is None else (translated, "duckdb")
-    if translated is not None:
-        tags = {**tags, SPARK_SQL_TAG: query}
-    if isinstance(existing, View) and is_unchanged(existing, sql, dialect, columns, tags):
+    tags = {**tags, COLUMNS_TAG: columns_tag(view_columns), SPARK_SQL_TAG: query}
+    if _names_lake(query, context.lake.name):
+        tags[LAKE_TAG] = context.lake.name
+    resolve = resolve_in(context.state, context.lake.name, context.query_context.current_schema, translated_columns)
+    settings = {name: context.planner.spark.conf.get(name, None) for name in VIEW_SETTINGS}
+    stored = duckdb_view(query, f"{schema.name}.{name}", fields, resolve, settings, names)
+    if stored.spark_only is not None:
+        context.notes.append("Spark only")
+        logger.info("view %s.%s is Spark only: %s", schema.name, name, stored.spark_only)
+    if isinstance(existing, View) and is_unchanged(existing, stored.sql, "duckdb", columns, tags):
         transaction.staged = before
         return
-    transaction.create_view(schema, name, sql, dialect, columns, tags)
+    transaction.create_view(schema, name, stored.sql, "duckdb", columns, tags)
+
+
+def _names_lake(query: str, lake: str) -> bool:
+    """Whether a query calls its lake by name."""
+    names = find_names(query)
+    dotted = [*(ref.parts for ref in names.relations), *(ref.parts for ref in names.calls)]
+    return any(len(parts) > 1 and parts[0].lower() == lake.lower() for parts in dotted)

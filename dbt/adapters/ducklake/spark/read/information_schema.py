@@ -10,7 +10,7 @@ import pyarrow as pa
 from ...lake.snapshot import LakeState, Table, View
 from ..sql.defaults import default_sql
 from ..sql.types import query_type
-from ..sql.views import spark_sql, view_columns
+from ..sql.views import readable_columns, view_definition
 
 if TYPE_CHECKING:
     from .context import QueryContext
@@ -62,7 +62,7 @@ def _tables(lake: str, state: LakeState) -> Iterator[Row]:
 
 def _views(lake: str, state: LakeState) -> Iterator[Row]:
     for view in state.views.values():
-        yield {**_name_columns(lake, state, view), "view_definition": spark_sql(view, state.qualified_name(view))}
+        yield {**_name_columns(lake, state, view), "view_definition": view_definition(view, state, lake)}
 
 
 def _columns(lake: str, state: LakeState) -> Iterator[Row]:
@@ -78,7 +78,7 @@ def _columns(lake: str, state: LakeState) -> Iterator[Row]:
                 "comment": column.comment,
             }
     for view in state.views.values():
-        for position, view_column in enumerate(view_columns(view) or (), start=1):
+        for position, view_column in enumerate(readable_columns(view, state, lake), start=1):
             yield {
                 **_name_columns(lake, state, view),
                 "column_name": view_column.name,

@@ -30,7 +30,7 @@ from ..sql.name_reader import find_names
 from ..sql.names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel
 from ..sql.pushdown import pushdown_predicates
 from ..sql.rewriting import rewriting_edits
-from ..sql.views import spark_sql
+from ..sql.views import lake_name_in_query, spark_sql
 from ..sql.virtual_columns import VIRTUAL_COLUMNS, names_virtual_columns, relations_with_virtual_columns
 from . import information_schema, table_functions
 from .context import QueryContext, ResolvedRelation
@@ -328,7 +328,7 @@ class Planner:
 
     def _view(self, relation: ResolvedRelation, view: View, context: QueryContext, depth: int) -> DataFrame:
         """The rows of a view; names in its query resolve as they did where the view was created."""
-        sql = spark_sql(view, f"{relation.schema}.{view.name}")
+        sql = spark_sql(view, relation.state, relation.lake.name)
         transaction_on = context.transaction_on
         if relation.transaction is None:  # time travel: the view reads its own lake at that snapshot too
             past = Transaction(
@@ -340,6 +340,9 @@ class Planner:
             )
             transaction_on = lambda name: past if name == relation.lake.name else context.transaction_on(name)  # noqa: E731
         view_context = replace(context, transaction_on=transaction_on)
+        own_name = lake_name_in_query(view)
+        if own_name is not None:  # whatever the lake is attached as here
+            view_context = replace(view_context, lakes={**context.lakes, own_name.lower(): relation.lake})
         view_context = view_context.with_current_schema(relation.lake, relation.schema)
         try:
             rows = self._plan(sql, view_context, depth + 1, False)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-import sqlglot
-from pyspark.sql.types import DataType, DecimalType, IntegralType
+from pyspark.sql.types import DataType
 from sqlglot import exp
 
 from ...lake.errors import UnsupportedError
@@ -20,26 +20,19 @@ from ...lake.types import FLOATS, INTEGER_RANGES, NESTED
 from .ddl import CreateFunction, FunctionParameter
 from .literals import parse_literal
 from .quoting import quoted
+from .translation.expressions import Expression, Untranslatable
+from .translation.nodes import Node
+from .translation.parsing import only, parse_spark
+from .translation.relations import Relation, lake_column
+from .translation.scopes import Scope
+from .translation.to_duckdb.casts import cast, type_name
+from .translation.to_duckdb.translator import ToDuckDB
+from .translation.to_duckdb.words import quote
+from .translation.types import same_type
 from .types import query_type
-from .views import duckdb_sql
 
 FUNCTION_TAG = "spark_function"
 """The tag with the signature and the body in Spark's SQL."""
-
-_DUCKDB_TYPES = {
-    "boolean": "BOOLEAN",
-    "tinyint": "TINYINT",
-    "smallint": "SMALLINT",
-    "int": "INTEGER",
-    "bigint": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "string": "VARCHAR",
-    "binary": "BLOB",
-    "date": "DATE",
-    "timestamp": "TIMESTAMPTZ",
-    "timestamp_ntz": "TIMESTAMP",
-}
 
 
 def function_tags(statement: CreateFunction) -> dict[str, str]:
@@ -96,33 +89,78 @@ def duckdb_macro(statement: CreateFunction, expression: str | None) -> MacroImpl
     return MacroImpl("duckdb", f"error('{reason}')", "scalar", untyped)
 
 
-def duckdb_expression(statement: CreateFunction) -> str | None:
-    """Returns the body in DuckDB's SQL; None if it may mean something else there."""
+def duckdb_expression(statement: CreateFunction, body_type: Callable[[], DataType]) -> str | None:
+    """Returns the body in DuckDB's SQL, cast to the type of RETURNS; None if it may mean something else there.
+
+    `body_type` returns the type that Spark gives the body.
+    """
     if any(p.column.type in NESTED for p in statement.parameters):
         return None  # the reference cannot declare the type of such a parameter
     if any(p.default is not None and _default(p) is None for p in statement.parameters):
         return None
-    query = duckdb_sql(f"select ({statement.body}\n)", "", "")
-    if query is None:
+    try:
+        body = _BodyTranslator(statement).translate_body()
+        if not same_type(body.type, body_type()):
+            return None
+        returns = body.type if statement.returns is None else query_type(statement.returns)
+        # A bare number would take its type from where the macro is called.
+        return f"CAST({cast(body, returns).sql} AS {type_name(returns)})"
+    except Untranslatable:
         return None
-    tree = sqlglot.parse_one(query, read="duckdb")
-    # Where a parameter and a column have the same name, Spark takes the column and DuckDB the parameter.
-    if tree.find(exp.Table) or any(column.table for column in tree.find_all(exp.Column)):
-        return None
-    return query.removeprefix("SELECT ")
 
 
-def cast_to_return_type(expression: str, statement: CreateFunction, body_type: DataType) -> str | None:
-    """Returns a DuckDB expression cast to the type that the function returns; None if the cast may round differently.
+class _BodyTranslator(ToDuckDB):
+    """Translates the body of a function, whose only names are its parameters."""
 
-    `body_type` is the type that Spark gives the body.
-    """
-    returns = body_type if statement.returns is None else query_type(statement.returns)
-    if returns != body_type and not (isinstance(returns, IntegralType) and isinstance(body_type, IntegralType)):
-        return None
-    text = returns.simpleString()
-    duckdb_type = text.upper() if isinstance(returns, DecimalType) else _DUCKDB_TYPES.get(text)
-    return None if duckdb_type is None else f"CAST({expression} AS {duckdb_type})"
+    def __init__(self, statement: CreateFunction) -> None:
+        super().__init__(parse_spark(f"select ({statement.body}\n)"), _refuse_relation)
+        columns = [replace(lake_column(p.column), name=p.name) for p in statement.parameters]
+        self._parameters = {str(column.name).lower(): column for column in columns}
+
+    def translate_body(self) -> Expression:
+        select = self.parsed.tree
+        only(select, ("expressions",), "a query")
+        if not isinstance(select, exp.Select) or len(select.expressions) != 1:
+            raise Untranslatable("a query")
+        found = self.expression(select.expressions[0], Scope())
+        if self.aggregate_count:
+            raise Untranslatable("an aggregate")
+        return found
+
+    def column(self, node: exp.Column, scope: Scope) -> Expression:
+        names = [part.name for part in node.parts]
+        parameter = self._parameters.get(names[0].lower())
+        # Where a parameter and a column have the same name, Spark takes the column and DuckDB the parameter.
+        if len(names) > 1 or scope.sources or scope.parent is not None:
+            raise Untranslatable("a column")
+        if parameter is None:
+            found = self.name_without_parentheses(names)
+            if found is None:
+                raise Untranslatable(f"the name {names[0]}")
+            return found
+        if parameter.type is None:
+            raise Untranslatable(f"the type of {parameter.name}")
+        return Expression(quote(str(parameter.name)), parameter.type)
+
+    def scalar_subquery(self, node: exp.Subquery, scope: Scope) -> Expression:
+        """Translates RETURN SELECT of an expression."""
+        only(node, ("this",), "a query")
+        select = node.this
+        only(select, ("expressions",), "a query")
+        if len(select.expressions) != 1:
+            raise Untranslatable("a query")
+        item = select.expressions[0]
+        return self.expression(item.this if isinstance(item, exp.Alias) else item, scope)
+
+    def exists(self, node: exp.Exists, scope: Scope) -> Expression:
+        raise Untranslatable("a query")
+
+    def in_subquery(self, value: Expression, node: Node, scope: Scope) -> Expression:
+        raise Untranslatable("a query")
+
+
+def _refuse_relation(parts: Sequence[str]) -> Relation:
+    raise Untranslatable(".".join(parts))
 
 
 def _parameter(parameter: FunctionParameter) -> Parameter:
