@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from dbt.adapters.ducklake.lake.errors import UnsupportedError
-
 from .engines import Both
 
 ROWS = "(select i as id, 'v' || i as v, i % 4 as g from range(0, 40) r(i))"
@@ -162,16 +160,3 @@ def test_the_change_feed_tells_what_spark_did(lake: Both) -> None:
         f"select rowid, id from ducklake_table_insertions('lake', 'main', 't', 1, {newest}) order by all"
     )
     assert [r for r, _ in rowids] == [0, 1, 2, 3, 4]
-
-
-def test_deletion_vectors_are_refused_by_whatever_reads_them(lake: Both) -> None:
-    lake.duckdb(
-        "call lake.set_option('write_deletion_vectors', true)",
-        "call lake.set_option('data_inlining_row_limit', 0)",
-        "create table t as select i as id from range(100) r(i)",
-        "delete from t where id % 10 = 3",
-    )
-    assert lake.catalog_rows("select distinct format from {m}.ducklake_delete_file") == [("puffin",)]
-    for statement in ("select * from t", "delete from t where id = 1", "delete from t where 1 / id = 1"):
-        with pytest.raises(UnsupportedError, match="deletion vectors .puffin files., which Spark can not read"):
-            lake.spark(statement)

@@ -14,10 +14,13 @@ from dbt.adapters.ducklake import LakeSession
 
 settings = {"remote": "local[2]", "config": {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}}
 with LakeSession("sqlite:catalog.sqlite", data_path="data/", spark=settings) as lake:
-    if sys.argv[1] == "files":
+    if sys.argv[1] != "inlined":
         from dbt.adapters.ducklake.spark.change import row_positions
+        from dbt.adapters.ducklake.spark.read import deletion_masks
+        deletion_masks.MAX_FILES = 0
         row_positions.MAX_DRIVER_ROWS = row_positions.MAX_DRIVER_POSITIONS = 0
         lake.execute("call ducklake_set_option('data_inlining_row_limit', 0)")
+        lake.execute(f"call ducklake_set_option('write_deletion_vectors', {sys.argv[1] == 'vectors'})")
     lake.execute("create table t as select id, 'a' as v, array(id) as l from range(0, 40, 1, 1)")
     lake.execute("create table s as select id, 'm' as v, array(0L) as l from range(35, 45)")
     lake.execute("delete from t where id in (select id from s where id > 37)")
@@ -37,7 +40,7 @@ with LakeSession("sqlite:catalog.sqlite", data_path="data/", spark=settings) as 
 
 
 @pytest.mark.usefixtures("connect_port")
-@pytest.mark.parametrize("how", ["inlined", "files"])
+@pytest.mark.parametrize("how", ["inlined", "files", "vectors"])
 def test_rows_change_over_spark_connect(tmp_path: Path, how: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, how], cwd=tmp_path, capture_output=True, text=True, timeout=300

@@ -6,6 +6,11 @@ reference does the same, and its change feed understands nothing else.
 
 If the data file holds rows of several snapshots, even its first delete file must name snapshots. Otherwise the
 reference's change feed takes the snapshot that inserted a row for the snapshot that deleted it.
+
+A delete file is a Parquet file, or a deletion vector in a Puffin file. `read_delete_file` reads both. A bare vector
+names no snapshot, and DuckLake 1.0 knows no other. So a delete file that must name snapshots is a Parquet file there,
+even if the table's other ones are vectors. (DuckDB 1.5 writes a bare vector of all positions instead, and an earlier
+version of the table then shows the rows that were deleted before.)
 """
 
 from __future__ import annotations
@@ -20,9 +25,14 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
+from . import deletion_vectors
 from . import tables as t
 from .catalog import Catalog
+from .errors import LakeError
 from .paths import new_delete_file_name, relative_to, resolve
+
+PARQUET, PUFFIN = "parquet", "puffin"
+"""The formats of delete files, as the catalog names them."""
 
 SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
 
@@ -47,7 +57,9 @@ class NewDeleteFile:
     """The lowest snapshot that a position names; None if no position names a snapshot because all are new."""
     last_snapshot: int | None = None
     """The snapshot that the new positions name, which must become the snapshot of the commit."""
+    format: str = PARQUET
     row_group_count: int | None = None
+    """None for a deletion vector."""
 
 
 @dataclass(frozen=True)
@@ -83,19 +95,51 @@ def delete_file_schema(with_snapshots: bool) -> pa.Schema:
     return pa.schema([_PATH, _POSITION, _SNAPSHOT] if with_snapshots else [_PATH, _POSITION])
 
 
-def read_delete_file(store: FileStore, path: str, begin_snapshot: int | None) -> pa.Table:
+def read_delete_file(store: FileStore, path: str, begin_snapshot: int | None, format: str = PARQUET) -> pa.Table:
     """The positions in a delete file and the snapshots that deleted them.
 
     Positions of a file without snapshots were deleted by `begin_snapshot`. It is None if the file is only staged:
     all its positions are new then, and the result has no snapshots.
     """
+    rows, _ = _read(store, path, format)
+    if SNAPSHOT_COLUMN in rows.column_names or begin_snapshot is None:
+        return rows
+    return rows.append_column(SNAPSHOT_COLUMN, _repeated(begin_snapshot, rows.num_rows))
+
+
+def _read(store: FileStore, path: str, format: str) -> tuple[pa.Table, str | None]:
+    """The positions in a delete file, with their snapshots if it names any, and the data file if it names one."""
+    if format == PUFFIN:
+        return _read_vectors(store, path)
+    if format != PARQUET:
+        raise LakeError(f"the delete file {path} is of the format {format!r}; known are {PARQUET} and {PUFFIN}")
     rows = pq.read_table(store.native_path(path), filesystem=store.filesystem, partitioning=None)
-    if SNAPSHOT_COLUMN in rows.column_names:
-        return rows.select(["pos", SNAPSHOT_COLUMN])
-    if begin_snapshot is None:
-        return rows.select(["pos"])
-    snapshots = pa.repeat(pa.scalar(begin_snapshot, pa.int64()), rows.num_rows)
-    return pa.table([rows.column("pos"), snapshots], ["pos", SNAPSHOT_COLUMN])
+    data_file = rows.column("file_path")[0].as_py() if rows.num_rows else None
+    return rows.select([name for name in ("pos", SNAPSHOT_COLUMN) if name in rows.column_names]), data_file
+
+
+def _read_vectors(store: FileStore, path: str) -> tuple[pa.Table, str | None]:
+    with store.filesystem.open_input_stream(store.native_path(path), compression=None) as source:
+        content = source.read()
+    try:
+        file = deletion_vectors.decode_file(content)
+    except deletion_vectors.CorruptVectorError as error:
+        raise LakeError(
+            f"the deletion vector {path} is damaged: {error}; restore the file from a backup, or read the table as of"
+            " a snapshot before it"
+        ) from None
+    parts = []
+    for snapshot, positions in file.deletes():
+        part = pa.table([positions], ["pos"])
+        if snapshot is not None:
+            part = part.append_column(SNAPSHOT_COLUMN, _repeated(snapshot, len(positions)))
+        parts.append(part)
+    rows = pa.concat_tables(parts)
+    return (rows if len(parts) == 1 else rows.sort_by("pos")), file.data_file
+
+
+def _repeated(snapshot: int, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(snapshot, pa.int64()), count)
 
 
 def write_delete_file(
@@ -105,6 +149,7 @@ def write_delete_file(
     positions: pa.Array,
     before: pa.Table | None = None,
     snapshot: int | None = None,
+    format: str = PARQUET,
 ) -> NewDeleteFile:
     """Writes a delete file for a data file into the table's folder.
 
@@ -113,13 +158,22 @@ def write_delete_file(
     """
     rows = pa.table([positions], ["pos"])
     if snapshot is not None:
-        rows = rows.append_column(SNAPSHOT_COLUMN, pa.repeat(pa.scalar(snapshot, pa.int64()), len(positions)))
+        rows = rows.append_column(SNAPSHOT_COLUMN, _repeated(snapshot, len(positions)))
     if before is not None:
         rows = pa.concat_tables([before.cast(rows.schema), rows])
-    return _write(store, folder, data_file, rows.sort_by("pos"), snapshot)
+    return _write(store, folder, data_file, rows.sort_by("pos"), snapshot, format)
 
 
-def _write(store: FileStore, folder: str, data_file: str, rows: pa.Table, last_snapshot: int | None) -> NewDeleteFile:
+def _write(
+    store: FileStore,
+    folder: str,
+    data_file: str,
+    rows: pa.Table,
+    last_snapshot: int | None,
+    format: str = PARQUET,
+) -> NewDeleteFile:
+    if format == PUFFIN:
+        return _write_vectors(store, folder, data_file, rows, last_snapshot)
     path = folder + new_delete_file_name()
     with_snapshots = SNAPSHOT_COLUMN in rows.column_names
     rows = rows.add_column(0, "file_path", pa.repeat(data_file, rows.num_rows))
@@ -128,8 +182,29 @@ def _write(store: FileStore, folder: str, data_file: str, rows: pa.Table, last_s
     return describe_delete_file(store, path, folder, last_snapshot)
 
 
+def _write_vectors(
+    store: FileStore, folder: str, data_file: str, rows: pa.Table, last_snapshot: int | None
+) -> NewDeleteFile:
+    """Writes a bare vector, or a container if the rows name snapshots."""
+    path, footer_size, first_snapshot = folder + new_delete_file_name(PUFFIN), 0, None
+    if SNAPSHOT_COLUMN in rows.column_names:
+        snapshots = pc.unique(rows.column(SNAPSHOT_COLUMN)).to_pylist()
+        first_snapshot = min(snapshots)
+        deletes = [(s, rows.filter(pc.field(SNAPSHOT_COLUMN) == s).column("pos").combine_chunks()) for s in snapshots]
+        container = deletion_vectors.encode_container(deletes, data_file)
+        content, footer_size = container.content, container.footer_size
+    else:
+        content = deletion_vectors.encode(rows.column("pos").combine_chunks())
+    with store.filesystem.open_output_stream(store.native_path(path), compression=None) as sink:
+        sink.write(content)
+    relative, is_relative = relative_to(path, folder)
+    return NewDeleteFile(
+        relative, is_relative, rows.num_rows, len(content), footer_size, first_snapshot, last_snapshot, PUFFIN
+    )
+
+
 def describe_delete_file(store: FileStore, path: str, folder: str, last_snapshot: int | None) -> NewDeleteFile:
-    """The catalog's description of a delete file that was just written, taken from its footer."""
+    """The catalog's description of a Parquet delete file that was just written, taken from its footer."""
     native_path = store.native_path(path)
     size = store.filesystem.get_file_info(native_path).size
     footer = pq.read_metadata(native_path, filesystem=store.filesystem)
@@ -147,7 +222,7 @@ def describe_delete_file(store: FileStore, path: str, folder: str, last_snapshot
         footer.serialized_size,
         first_snapshot,
         last_snapshot,
-        footer.num_row_groups,
+        row_group_count=footer.num_row_groups,
     )
 
 
@@ -155,15 +230,14 @@ def delete_file_for_snapshot(store: FileStore, folder: str, file: NewDeleteFile,
     """The delete file for a commit that becomes `snapshot`, rewritten if its new positions name another snapshot."""
     if file.last_snapshot is None or file.last_snapshot == snapshot:
         return file
-    native_path = store.native_path(folder + file.path if file.path_is_relative else file.path)
-    rows = pq.read_table(native_path, filesystem=store.filesystem, partitioning=None)
+    path = resolve(folder, file.path, file.path_is_relative)
+    rows, data_file = _read(store, path, file.format)
+    assert data_file is not None, path
     named = rows.column(SNAPSHOT_COLUMN)
     snapshots = pc.if_else(pc.equal(named, file.last_snapshot), pa.scalar(snapshot, pa.int64()), named)
-    column = rows.column_names.index(SNAPSHOT_COLUMN)
-    data_file = rows.column("file_path")[0].as_py()
-    rows = rows.set_column(column, SNAPSHOT_COLUMN, snapshots).drop_columns(["file_path"])
-    rewritten = _write(store, folder, data_file, rows, snapshot)
-    store.filesystem.delete_file(native_path)
+    rows = rows.set_column(rows.column_names.index(SNAPSHOT_COLUMN), SNAPSHOT_COLUMN, snapshots)
+    rewritten = _write(store, folder, data_file, rows, snapshot, file.format)
+    store.filesystem.delete_file(store.native_path(path))
     return rewritten
 
 
@@ -215,7 +289,7 @@ def inlined_deletes_as_files(
         rows = pa.table(list(zip(*inlined_rows[file_id], strict=True)), ["pos", SNAPSHOT_COLUMN])
         if (current := delete_files.get(file_id)) is not None:
             delete_path = resolve(folder, current.path, bool(current.path_is_relative))
-            before = read_delete_file(store, delete_path, current.begin_snapshot)
+            before = read_delete_file(store, delete_path, current.begin_snapshot, current.format or PARQUET)
             rows = pa.concat_tables([before.cast(rows.schema), rows])
         last_snapshot = pc.max(rows.column(SNAPSHOT_COLUMN)).as_py()
         result[file_id] = _write(store, folder, path, rows.sort_by("pos"), last_snapshot)

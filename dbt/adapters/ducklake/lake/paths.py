@@ -61,8 +61,8 @@ def new_data_file_name() -> str:
     return f"ducklake-{new_uuid7()}.parquet"
 
 
-def new_delete_file_name() -> str:
-    return f"ducklake-{new_uuid7()}-delete.parquet"
+def new_delete_file_name(extension: str = "parquet") -> str:
+    return f"ducklake-{new_uuid7()}-delete.{extension}"
 
 
 def scheme_of(path: str) -> str | None:

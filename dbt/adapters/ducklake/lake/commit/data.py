@@ -132,7 +132,7 @@ class DataRows:
             data_file_id=data_file_id,
             path=file.path,
             path_is_relative=file.path_is_relative,
-            format="parquet",
+            format=file.format,
             delete_count=file.delete_count,
             file_size_bytes=file.file_size_bytes,
             footer_size=file.footer_size,

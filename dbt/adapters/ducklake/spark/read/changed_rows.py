@@ -6,19 +6,20 @@ While they are computed, rows have internal column names, since a table's column
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as s
 
 from ...lake.change_feed import ChangeFeed, DataFileDeletes
 from ...lake.deletes import SNAPSHOT_COLUMN
-from ...lake.errors import UnsupportedError
 from ...lake.snapshot import Table
 from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID
+from .delete_files import NUMBER, deleted_positions
+from .delete_files import POSITION as DELETED_POSITION
 from .local_rows import small_dataframe
-from .parquet import FileReader, base_name, read_parquet
+from .parquet import FileReader
 from .position_keys import position_keys
 from .scan import FILE, POSITION, TableScan, files_by_key, scan_dataframe
 
@@ -136,27 +137,10 @@ def _deleted_positions(
     parts = [small_dataframe(spark, inlined, **{_POSITION_KEY: pa.int64(), _DELETED_AT: pa.int64()})]
     files = [(f, starts[d.data_file.id]) for d in file_deletes for f in d.delete_files]
     count = len(inlined) + sum(f.delete_count for f, _ in files)
-    if files:
-        for file, _ in files:
-            if file.format != "parquet":
-                raise UnsupportedError(
-                    f"{file.path} is a deletion vector (a puffin file), which Spark can not read; set the option"
-                    " write_deletion_vectors to false in DuckDB and rewrite the files with ducklake_rewrite_data_files"
-                )
-        schema = s.StructType([s.StructField(name, s.LongType(), True) for name in ("pos", SNAPSHOT_COLUMN)])
-        rows = read_parquet(spark, schema, [file_reader.spark_read_path(f.path) for f, _ in files])
-        delete_files = small_dataframe(
-            spark,
-            [(base_name(f.path), start, f.begin_snapshot) for f, start in files],
-            _lake_name=pa.string(),
-            _lake_start=pa.int64(),
-            _lake_begun=pa.int64(),
-        )
-        rows = rows.withColumn("_lake_file_name", F.col("_metadata.file_name"))
-        rows = rows.join(F.broadcast(delete_files), F.col("_lake_file_name") == F.col("_lake_name"))
-        key = (F.col("_lake_start") + F.col("pos")).alias(_POSITION_KEY)
-        parts.append(rows.select(key, F.coalesce(F.col(SNAPSHOT_COLUMN), F.col("_lake_begun")).alias(_DELETED_AT)))
-    every = parts[0] if len(parts) == 1 else parts[0].union(parts[1])
+    for rows in deleted_positions(spark, file_reader, files):
+        key = (F.col(NUMBER) + F.col(DELETED_POSITION)).alias(_POSITION_KEY)
+        parts.append(rows.select(key, F.col(SNAPSHOT_COLUMN).alias(_DELETED_AT)))
+    every = reduce(DataFrame.union, parts)
     first = every.groupBy(_POSITION_KEY).agg(F.min(_DELETED_AT).alias(_DELETED_AT))
     return F.broadcast(first) if count <= _MAX_BROADCAST_POSITIONS else first
 

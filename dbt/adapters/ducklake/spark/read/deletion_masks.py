@@ -1,7 +1,7 @@
 """Deletion masks: bitmaps by which a scan hides the deleted rows of data files.
 
-64 consecutive rows of a file are a block. The mask of a block is a 64-bit integer with a set bit for each deleted row.
-A row finds its mask in one of two ways:
+The mask of a block of 64 rows has a set bit for each deleted row: see `position_blocks`. A row finds its mask in one
+of two ways:
 
 * Lookup: the driver reads the deletes and sends all masks to Spark as one array. A row's mask is at the start of its
   file plus its block. Small numbers identify the files: bits of the file size, which Spark has at hand, or bits of the
@@ -12,22 +12,24 @@ A row finds its mask in one of two ways:
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as s
 
 from ...lake.deletes import SNAPSHOT_COLUMN
+from ...lake.errors import LakeError
 from ...lake.files import DataFile
 from ..sql.quoting import quoted
+from .delete_files import BLOCK, MASK, NUMBER, deletion_blocks
 from .local_rows import arrow_dataframe, small_dataframe
-from .parquet import FILE_POOL, FileReader, base_name, file_name, read_parquet
+from .parquet import FILE_POOL, FileReader, base_name, file_name
+from .position_blocks import block_masks
 from .position_keys import name_hash, position_keys
 
 MAX_FILES = 128
@@ -40,8 +42,6 @@ MAX_JOINED_POSITIONS = 1_000_000
 MAX_BLOCKS = 2**20
 """An array has the masks of up to so many blocks: 8 MB for 67 million rows."""
 _MAX_NUMBER_BITS = 16
-_BITS = pa.array([*(1 << bit for bit in range(63)), -(2**63)], pa.int64())
-"""The bits of a mask. Arrow's shift cannot set the sign bit."""
 _BLOCK, _ROW, _KEY = "_lake_block", "_lake_row", "_lake_key"
 _START, _MASK = "_lake_start", "_lake_mask"
 _LONGS = pa.list_(pa.field("element", pa.int64(), nullable=False))
@@ -197,30 +197,19 @@ class _DeletionMasks:
 
     def _masks_by_spark(self, starts: Mapping[int, int]) -> DataFrame:
         """The masks by block number, computed by Spark."""
-        positions = self._positions_by_spark(starts)
-        inlined = [(starts[f.id], position) for f in self.files for position in f.inlined_deletes]
-        if inlined:
-            positions = positions.union(small_dataframe(self.spark, inlined, _lake_start=pa.int64(), pos=pa.int64()))
-        block = (F.col("_lake_start") + F.shiftright("pos", 6)).alias(_KEY)
-        bit = F.expr("shiftleft(1L, cast(pos & 63 as int))")
-        return positions.groupBy(block).agg(F.bit_or(bit).alias(_MASK))
-
-    def _positions_by_spark(self, starts: Mapping[int, int]) -> DataFrame:
-        """The positions in delete files, each with the number of its data file's first block."""
-        schema = s.StructType([s.StructField(name, s.LongType(), True) for name in ("pos", SNAPSHOT_COLUMN)])
-        # A staged delete file names the snapshot of the coming commit, so all of its positions count.
-        known = [
-            (base_name(file.path), starts[f.id], self.snapshot_id if file.id >= 0 else None)
+        delete_files = [(delete_file, starts[f.id]) for f in self.files for delete_file in f.delete_files]
+        blocks = deletion_blocks(self.spark, self.file_reader, delete_files, self.snapshot_id)
+        inlined = [
+            (starts[f.id], block, mask)
             for f in self.files
-            for file in f.delete_files
+            if f.inlined_deletes
+            for block, mask in zip(*(a.to_pylist() for a in block_masks(_sorted(f.inlined_deletes))), strict=True)
         ]
-        paths = [self.file_reader.spark_read_path(file.path) for f in self.files for file in f.delete_files]
-        begin = small_dataframe(self.spark, known, _lake_name=pa.string(), _lake_begin=pa.int64(), _lake_at=pa.int64())
-        rows = read_parquet(self.spark, schema, paths).withColumn("_lake_file", F.col("_metadata.file_name"))
-        rows = rows.join(F.broadcast(begin), F.col("_lake_file") == F.col("_lake_name"))
-        return rows.where(f"coalesce({SNAPSHOT_COLUMN} <= _lake_at, true)").selectExpr(
-            "_lake_begin as _lake_start", "pos"
-        )
+        if inlined:
+            columns = {name: pa.int64() for name in (NUMBER, BLOCK, MASK)}
+            blocks.append(small_dataframe(self.spark, inlined, **columns))
+        key = (F.col(NUMBER) + F.col(BLOCK)).alias(_KEY)
+        return reduce(DataFrame.union, blocks).groupBy(key).agg(F.bit_or(MASK).alias(_MASK))
 
     # -- masks that the driver computes
 
@@ -244,7 +233,7 @@ class _DeletionMasks:
         parts = []
         deleted = FILE_POOL.map(lambda file: deleted_positions(self.file_reader, file, self.snapshot_id), self.files)
         for file, positions in zip(self.files, deleted, strict=True):
-            blocks, masks = _block_masks(positions)
+            blocks, masks = block_masks(positions)
             parts.append(pa.table([pc.add(blocks, starts[file.id]), masks], [_KEY, _MASK]))
         return pa.concat_tables(parts)
 
@@ -259,19 +248,18 @@ def deleted_positions(file_reader: FileReader, file: DataFile, snapshot_id: int)
             found = found.filter(pc.field(SNAPSHOT_COLUMN) <= snapshot_id)
         deleted = pa.chunked_array([*found.column("pos").chunks, *deleted.chunks])
     positions = deleted.combine_chunks()
-    is_sorted = pc.all(pc.greater(positions[1:], positions[:-1])).as_py()
-    return positions if is_sorted else positions.unique().sort()
+    if not pc.all(pc.greater(positions[1:], positions[:-1])).as_py():
+        positions = positions.unique().sort()
+    if len(positions) and positions[-1].as_py() >= file.record_count:  # its mask would be that of another file's rows
+        raise LakeError(
+            f"a delete file of {file.path} has the position {positions[-1].as_py()}, and the file has"
+            f" {file.record_count} rows: {', '.join(f.path for f in file.delete_files)}"
+        )
+    return positions
 
 
-def _block_masks(positions: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The blocks of sorted positions, and their masks: the mask of a block is the sum of its bits."""
-    if not len(positions):
-        return positions, positions
-    block = pc.shift_right(positions, 6)
-    is_last = pa.concat_arrays([pc.not_equal(block[1:], block[:-1]), pa.array([True])])
-    sums = pc.cumulative_sum(_BITS.take(pc.bit_wise_and(positions, 63))).filter(is_last)
-    previous = pa.concat_arrays([pa.array([0], pa.int64()), sums[:-1]])
-    return block.filter(is_last), pc.subtract(sums, previous)
+def _sorted(positions: Iterable[int]) -> pa.Array:
+    return pa.array(sorted(set(positions)), pa.int64())
 
 
 def _single_list(values: array[int]) -> pa.Array:

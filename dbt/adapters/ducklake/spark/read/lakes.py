@@ -98,7 +98,12 @@ class Lake:
     @property
     def file_reader(self) -> FileReader:
         return FileReader(
-            paths.spark_read_path, self.read_footer, self.read_deletes, self.file_size, self._dataframes.get
+            paths.spark_read_path,
+            self.read_footer,
+            self.read_deletes,
+            self.read_delete_file,
+            self.file_size,
+            self._dataframes.get,
         )
 
     @property
@@ -116,15 +121,16 @@ class Lake:
     def read_deletes(self, file: DataFile) -> pa.Table:
         """The rows of a data file's delete files: positions, and the snapshots that deleted them."""
 
-        def read(delete_file: DeleteFile) -> pa.Table:
-            return read_delete_file(self.file_store, delete_file.path, delete_file.begin_snapshot)
-
         def read_cached(delete_file: DeleteFile) -> pa.Table:
             if delete_file.id < 0:  # staged: its rows may have no snapshot before the commit
-                return read(delete_file)
-            return self._deletes.get(delete_file.path, lambda: read(delete_file))
+                return self.read_delete_file(delete_file)
+            return self._deletes.get(delete_file.path, lambda: self.read_delete_file(delete_file))
 
         return pa.concat_tables([read_cached(delete_file) for delete_file in file.delete_files])
+
+    def read_delete_file(self, file: DeleteFile) -> pa.Table:
+        """The positions in a delete file, and the snapshots that deleted them."""
+        return read_delete_file(self.file_store, file.path, file.begin_snapshot, file.format)
 
     def begin(self) -> Transaction:
         """A transaction on the lake's newest snapshot, or on the pinned one."""
@@ -215,7 +221,7 @@ def _with_staged_deletes(file: DataFile, deletes: PositionDeletes | None, folder
     delete_files = file.delete_files
     if (staged := deletes.delete_file) is not None:  # takes the place of the committed one and repeats its positions
         path = paths.resolve(folder, staged.path, staged.path_is_relative)
-        delete_files = (DeleteFile(-1, path, "parquet", staged.delete_count, None, staged.last_snapshot),)
+        delete_files = (DeleteFile(-1, path, staged.format, staged.delete_count, None, staged.last_snapshot),)
     inlined = (*file.inlined_deletes, *deletes.inlined_positions)
     return replace(file, delete_files=delete_files, inlined_deletes=inlined)
 

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
-from ...lake.files import DataFile
+from ...lake.files import DataFile, DeleteFile
 
 FILE_POOL = ThreadPoolExecutor(16, thread_name_prefix="lake-files")
 """The threads with which the driver reads and writes small files."""
@@ -29,6 +29,8 @@ class FileReader:
     read_footer: Callable[[str], pq.FileMetaData]
     read_deletes: Callable[[DataFile], pa.Table]
     """The rows of a data file's delete files: positions, and the snapshots that deleted them."""
+    read_delete_file: Callable[[DeleteFile], pa.Table]
+    """The rows of one delete file, which are not cached."""
     file_size: Callable[[str], int]
     cached_dataframe: Callable[[Hashable, Callable[[], DataFrame]], DataFrame]
     """Returns the DataFrame that is cached under a key, created by the function if there is none."""

@@ -73,11 +73,6 @@ def scan_dataframe(
     `has_exists` says that the query contains EXISTS: see `union_barrier`. Rows that do not fulfill the pushed predicate
     may be missing. With `include_deleted` the deleted rows of files are present.
     """
-    if any(delete_file.format != "parquet" for f in scan.files for delete_file in f.delete_files):
-        raise UnsupportedError(
-            f"table {scan.table.name} has deletion vectors (puffin files), which Spark can not read; set the option"
-            " write_deletion_vectors to false in DuckDB and rewrite the files with ducklake_rewrite_data_files"
-        )
     if include_deleted:
         scan = replace(scan, files=[replace(f, delete_files=(), inlined_deletes=()) for f in scan.files])
     groups = _Scanner(spark, file_reader, scan, with_virtual_columns, with_row_positions, pushed_predicate).groups()
