@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from dbt.adapters.ducklake.spark.change import row_positions
@@ -62,6 +64,12 @@ def agree(lake: Both, feed: bool = True) -> None:
             agree_on_feed(lake, start, end)
 
 
+@pytest.fixture
+def on_sqlite(open_lake: Callable[..., Both]) -> Both:
+    """A lake for what does not depend on the catalog database."""
+    return open_lake("sqlite")
+
+
 @pytest.fixture(params=READERS)
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Who reads and writes the deletes."""
@@ -85,23 +93,23 @@ def test_vectors_of_one_engine_are_read_by_the_other(lake: Both, writer: str, re
 
 
 def test_a_file_with_a_vector_gets_its_next_deletes_in_a_parquet_file_that_keeps_the_history(
-    lake: Both, reader: str
+    on_sqlite: Both, reader: str
 ) -> None:
-    use(lake)
-    lake.write("spark", *FIRST_DELETES, *MORE_DELETES)
-    assert formats(lake) == {"parquet", "puffin"}
-    agree(lake)
-    versions = range(first_of(lake), newest(lake) + 1)
-    counts = [lake.spark_rows(f"select count(*) from t version as of {version}")[0][0] for version in versions]
+    use(on_sqlite)
+    on_sqlite.write("spark", *FIRST_DELETES, *MORE_DELETES)
+    assert formats(on_sqlite) == {"parquet", "puffin"}
+    agree(on_sqlite)
+    versions = range(first_of(on_sqlite), newest(on_sqlite) + 1)
+    counts = [on_sqlite.spark_rows(f"select count(*) from t version as of {version}")[0][0] for version in versions]
     assert counts == [400, 500, 450, 550, 550, 490, 490, 491, 451]
 
 
-def test_both_engines_read_vectors_that_duckdb_replaces(lake: Both, reader: str) -> None:
+def test_both_engines_read_vectors_that_duckdb_replaces(on_sqlite: Both, reader: str) -> None:
     """DuckDB 1.5 merges all positions into a new vector of the newest snapshot."""
-    use(lake)
-    lake.write("duckdb", *FIRST_DELETES, *MORE_DELETES)
-    assert formats(lake) == {"puffin"}
-    agree(lake)
+    use(on_sqlite)
+    on_sqlite.write("duckdb", *FIRST_DELETES, *MORE_DELETES)
+    assert formats(on_sqlite) == {"puffin"}
+    agree(on_sqlite)
 
 
 @pytest.mark.parametrize("inlining", [0, 10])
@@ -128,45 +136,45 @@ def test_vectors_mix_with_parquet_and_inlined_deletes(lake: Both, inlining: int)
         "call ducklake_merge_adjacent_files('lake')",
     ],
 )
-def test_duckdb_maintains_tables_with_vectors(lake: Both, maintenance: str) -> None:
-    use(lake, inlining=10)
-    lake.write("spark", *FIRST_DELETES)
-    lake.spark("delete from t where id in (5, 521)", "insert into t values (1000, 'inlined', 1)")
+def test_duckdb_maintains_tables_with_vectors(on_sqlite: Both, maintenance: str) -> None:
+    use(on_sqlite, inlining=10)
+    on_sqlite.write("spark", *FIRST_DELETES)
+    on_sqlite.spark("delete from t where id in (5, 521)", "insert into t values (1000, 'inlined', 1)")
     if "rewrite" in maintenance:
-        lake.duckdb("call ducklake_flush_inlined_data('lake')")
-    lake.duckdb(maintenance)
-    agree(lake, feed=False)
-    lake.spark("delete from t where id between 300 and 350", "update t set v = 'after' where id in (399, 450)")
-    lake.duckdb("delete from t where id between 360 and 380")
-    agree(lake, feed=False)
+        on_sqlite.duckdb("call ducklake_flush_inlined_data('lake')")
+    on_sqlite.duckdb(maintenance)
+    agree(on_sqlite, feed=False)
+    on_sqlite.spark("delete from t where id between 300 and 350", "update t set v = 'after' where id in (399, 450)")
+    on_sqlite.duckdb("delete from t where id between 360 and 380")
+    agree(on_sqlite, feed=False)
 
 
-def test_a_rollback_restores_rows_that_a_vector_deleted(lake: Both) -> None:
-    use(lake)
-    lake.write("spark", *FIRST_DELETES)
-    lake.spark(f"call ducklake_rollback('t', version => {first_of(lake) + 1})")
-    assert lake.agree("select count(*) from t") == [(500,)]
-    agree(lake)
+def test_a_rollback_restores_rows_that_a_vector_deleted(on_sqlite: Both) -> None:
+    use(on_sqlite)
+    on_sqlite.write("spark", *FIRST_DELETES)
+    on_sqlite.spark(f"call ducklake_rollback('t', version => {first_of(on_sqlite) + 1})")
+    assert on_sqlite.agree("select count(*) from t") == [(500,)]
+    agree(on_sqlite)
 
 
 @pytest.mark.parametrize("scope", ["lake", "schema", "table"])
-def test_the_option_is_obeyed_in_each_scope(lake: Both, scope: str) -> None:
-    use(lake, vectors=False)
-    lake.spark("create schema s", "create table s.a as select id from range(0, 100, 1, 1)")
-    lake.spark("create table b as select id from range(0, 100, 1, 1)")
+def test_the_option_is_obeyed_in_each_scope(on_sqlite: Both, scope: str) -> None:
+    use(on_sqlite, vectors=False)
+    on_sqlite.spark("create schema s", "create table s.a as select id from range(0, 100, 1, 1)")
+    on_sqlite.spark("create table b as select id from range(0, 100, 1, 1)")
     where = {"lake": "", "schema": ", schema => 's'", "table": ", schema => 's', table_name => 'a'"}[scope]
-    lake.spark(f"call ducklake_set_option('write_deletion_vectors', true{where})")
-    lake.spark("delete from s.a where id < 30", "delete from b where id < 30")
-    found = lake.catalog_rows(
+    on_sqlite.spark(f"call ducklake_set_option('write_deletion_vectors', true{where})")
+    on_sqlite.spark("delete from s.a where id < 30", "delete from b where id < 30")
+    found = on_sqlite.catalog_rows(
         "select table_name, format from {m}.ducklake_delete_file join {m}.ducklake_table using (table_id)"
     )
     assert sorted(found) == [("a", "puffin"), ("b", "puffin" if scope == "lake" else "parquet")]
-    lake.compare()
+    on_sqlite.compare()
 
 
-def test_deletes_of_rows_of_the_same_transaction_are_one_vector(lake: Both) -> None:
-    use(lake)
-    lake.spark(
+def test_deletes_of_rows_of_the_same_transaction_are_one_vector(on_sqlite: Both) -> None:
+    use(on_sqlite)
+    on_sqlite.spark(
         "create table t as select id, 'v' as v, 0 as g from range(0, 100, 1, 1)",
         "begin",
         "insert into t select id, 'w', 0 from range(100, 200, 1, 1)",
@@ -175,13 +183,13 @@ def test_deletes_of_rows_of_the_same_transaction_are_one_vector(lake: Both) -> N
         "update t set v = 'u' where id % 10 = 3",
         "commit",
     )
-    found = lake.catalog_rows("select format, delete_count, partial_max from {m}.ducklake_delete_file")
+    found = on_sqlite.catalog_rows("select format, delete_count, partial_max from {m}.ducklake_delete_file")
     assert found == [("puffin", 30, None), ("puffin", 30, None)]
-    agree(lake)
+    agree(on_sqlite)
 
 
-def test_a_truncated_table_with_a_vector_has_its_history(lake: Both) -> None:
-    use(lake)
-    lake.write("spark", *FIRST_DELETES)
-    lake.spark("delete from t where id >= 300", "insert overwrite t values (1, 'one', 1)")
-    agree(lake)
+def test_a_truncated_table_with_a_vector_has_its_history(on_sqlite: Both) -> None:
+    use(on_sqlite)
+    on_sqlite.write("spark", *FIRST_DELETES)
+    on_sqlite.spark("delete from t where id >= 300", "insert overwrite t values (1, 'one', 1)")
+    agree(on_sqlite)

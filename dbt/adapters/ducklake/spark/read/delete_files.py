@@ -105,10 +105,10 @@ def _chunks(
     for first in range(0, len(files), _MAX_VECTORS):
         tables += FILE_POOL.map(read, files[first : first + _MAX_VECTORS])
         if sum(table.num_rows for table in tables) >= _MAX_BLOCKS:
-            yield pa.concat_tables(tables)
+            yield pa.concat_tables(tables).combine_chunks()
             tables = []
     if tables:
-        yield pa.concat_tables(tables)
+        yield pa.concat_tables(tables).combine_chunks()
 
 
 def _blocks(deletes: pa.Table, number: int, snapshot_id: int | None) -> pa.Table:
