@@ -106,7 +106,7 @@ OPTION_TEXTS = {
     " [rewrites](../storage.md#rewriting-files-with-many-deletes) the file. The default holds for DuckDB only.",
     "sort_on_insert": "Sort new files by the table's sort keys.",
     "target_file_size": "Bytes of a file, approximately.",
-    "write_deletion_vectors": "Write [deletion vectors](../storage.md#deletion-vectors) instead of Parquet delete files.",
+    "write_deletion_vectors": "Write delete files as [deletion vectors](../storage.md#deletion-vectors).",
 }
 
 OPERATIONS = {
