@@ -60,7 +60,7 @@ def agree(lake: Both, feed: bool = True) -> None:
     lake.agree("select rowid, id, v from t")
     if feed:
         first, last = first_of(lake), newest(lake)
-        for start, end in ((first, last), (last, last), ((first + last) // 2, last)):
+        for start, end in ((first, last), ((first + last) // 2, last)):
             agree_on_feed(lake, start, end)
 
 
