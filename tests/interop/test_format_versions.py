@@ -12,9 +12,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
+from dbt.adapters.ducklake.lake import tables as t
 from dbt.adapters.ducklake.lake.errors import LakeError
 
 DATA = Path(__file__).parents[1] / "data"
@@ -63,7 +65,7 @@ def assert_relations_are_as_answered(lake: LakeSession, name: str) -> None:
         assert texts(rows) == sorted(in_microseconds(answer["rows"])), (relation, answer["version"])
 
 
-@pytest.mark.parametrize("name", ["inlined", "epochs", "views"])
+@pytest.mark.parametrize("name", ["inlined", "epochs", "views", "vectors"])
 def test_lakes_of_the_development_version_are_read(name: str, copied: Callable[..., LakeSession]) -> None:
     lake, folder = copied(f"lakes_1_1/{name}"), f"lakes_1_1/{name}"
     assert_relations_are_as_answered(lake, folder)
@@ -111,6 +113,24 @@ def test_a_lake_of_1_1_does_all_that_one_of_1_0_does(kind: str, spark: SparkSess
         assert (
             lake.sql("select comment from information_schema.columns where column_name = 'row_id'").first()[0] is None
         )
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_vectors_name_snapshots_since_1_1(version: str, spark: SparkSession, new_lake: Any) -> None:
+    address = new_lake("sqlite")
+    with LakeSession(address.catalog, address.data_path, spark=spark, format_version=version) as lake:
+        lake.execute("create table t tblproperties ('write_deletion_vectors' = 'true') as select id from range(1000)")
+        for remainder in (1, 2, 3):
+            lake.execute(f"delete from t where id % 5 = {remainder}")
+        counts = [lake.sql(f"select count(*) from t version as of {n}").first()[0] for n in (1, 2, 3, 4)]
+        assert counts == [1000, 800, 600, 400]
+        changes = lake.sql(
+            "select snapshot_id, count(*) from ducklake_table_deletions('t', 2, 4) group by 1 order by 1"
+        )
+        assert [tuple(r) for r in changes.collect()] == [(2, 200), (3, 200), (4, 200)]
+        with lake.lake().catalog.read() as connection:
+            formats = connection.execute(sa.select(t.delete_file.c.format)).scalars().all()
+        assert formats == (["puffin"] if version == "1.1" else ["parquet"])
 
 
 def test_a_session_migrates_its_lake_and_goes_on(spark: SparkSession, new_lake: Any) -> None:

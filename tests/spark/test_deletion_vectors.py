@@ -19,7 +19,7 @@ from dbt.adapters.ducklake.spark.read import delete_files, deletion_masks
 
 from .helpers import content, files, rows, run, snapshots, value
 
-LAKE_1_1 = Path(__file__).parents[1] / "data" / "lakes-1.1" / "vectors"
+LAKE_1_1 = Path(__file__).parents[1] / "data" / "lakes_1_1" / "vectors"
 
 
 @pytest.fixture(params=["on the driver", "joined", "by Spark"])
@@ -36,10 +36,10 @@ def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 @pytest.fixture
 def lake_1_1(spark: SparkSession, tmp_path: Path) -> Iterator[LakeSession]:
-    """A lake with containers of vectors of several snapshots. It is opened as 1.0: its tables of rows are the same."""
+    """A lake with containers of vectors of several snapshots. It becomes one of 1.1, so that it may be written."""
     shutil.copytree(LAKE_1_1, tmp_path, dirs_exist_ok=True)
     with sqlite3.connect(tmp_path / "metadata.sqlite") as catalog:
-        catalog.execute("update ducklake_metadata set value = '1.0' where key = 'version'")
+        catalog.execute("update ducklake_metadata set value = '1.1' where key = 'version'")
         catalog.execute("update ducklake_metadata set value = ? where key = 'data_path'", [f"{tmp_path}/data/"])
     catalog.close()
     with LakeSession(f"sqlite:{tmp_path}/metadata.sqlite", spark=spark) as lake:

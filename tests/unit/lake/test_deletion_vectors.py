@@ -36,7 +36,7 @@ from dbt.adapters.ducklake.lake.errors import LakeError
 
 STORE = FileStore(pafs.LocalFileSystem(), str)
 DATA_FILE = "/lake/main/t/ducklake-1.parquet"
-LAKE_1_1 = Path(__file__).parents[2] / "data" / "lakes-1.1" / "vectors"
+LAKE_1_1 = Path(__file__).parents[2] / "data" / "lakes_1_1" / "vectors"
 
 runs = st.tuples(st.integers(0, 2**40), st.integers(1, 3000)).map(lambda run: set(range(run[0], run[0] + run[1])))
 position_sets = st.one_of(

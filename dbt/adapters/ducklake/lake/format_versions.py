@@ -30,6 +30,8 @@ class FormatVersion:
     inlined_system_columns: ClassVar[tuple[str, str, str]] = ("row_id", "begin_snapshot", "end_snapshot")
     """The first columns of a table of inlined rows. A column of such a name keeps a table's rows from being inlined."""
     transforms_of_later_versions: ClassVar[tuple[type[Transform], ...]] = EPOCH_TRANSFORMS
+    vectors_name_snapshots: ClassVar[bool] = False
+    """Whether a file of deletion vectors may have one for each of several snapshots."""
 
     @property
     def tables(self) -> Mapping[str, sa.Table]:
@@ -42,7 +44,7 @@ class V1_0(FormatVersion):
 
 
 class V1_1(FormatVersion):
-    """DuckLake 1.1: row group counts, comments on columns of views, and transforms that count since 1970."""
+    """DuckLake 1.1: row group counts, comments on columns of views, transforms that count since 1970, and more."""
 
     name = "1.1"
     data_file = t.data_file_1_1
@@ -50,6 +52,7 @@ class V1_1(FormatVersion):
     view_column_tag = t.view_column_tag
     inlined_system_columns = ("_ducklake_row_id", "_ducklake_begin_snapshot", "_ducklake_end_snapshot")
     transforms_of_later_versions = ()
+    vectors_name_snapshots = True
 
     @property
     def tables(self) -> Mapping[str, sa.Table]:

@@ -88,7 +88,8 @@ class PositionDeletesWriter:
         if file.delete_file is not None:
             earlier = self.context.lake.read_deletes(file)
         snapshot = self.snapshot if _must_name_snapshots(file) else None
-        format = PUFFIN if self.writes_vectors and snapshot is None else PARQUET
+        fits_vector = snapshot is None or self.context.lake.catalog.format.vectors_name_snapshots
+        format = PUFFIN if self.writes_vectors and fits_vector else PARQUET
         new = write_delete_file(self.store, self.target.folder, file.path, positions, earlier, snapshot, format)
         return file.id, PositionDeletes(new, replaced_delete_file_id=_committed_delete_file_id(file))
 
