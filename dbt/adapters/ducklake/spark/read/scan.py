@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -30,13 +30,14 @@ from ..sql.safe_predicates import safe_part
 from ..sql.types import MISSING, WRITER_DEPENDENT_TYPES, needs_default, query_type, read_field
 from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID, VIRTUAL_COLUMNS
 from .deletion_masks import without_deleted_rows
+from .file_keys import FileKeys
 from .local_rows import arrow_dataframe, empty_dataframe, small_dataframe
 from .name_mapped_files import mapped_field, with_partition_values
-from .parquet import FILE_POOL, FileReader, base_name, file_name, read_parquet, union_barrier
+from .parquet import FILE_POOL, FileReader, read_parquet, union_barrier
 from .predicate_columns import predicate_column
 
 FILE, POSITION, OWN_ROW_ID = "_lake_file", "_lake_position", "_lake_row_id"
-"""The columns of a row position. FILE is the file's key in `files_by_key`, NULL for an inlined row. POSITION is the
+"""The columns of a row position. FILE is the file's key in the scan, NULL for an inlined row. POSITION is the
 position in the file, or the row id of an inlined row. OWN_ROW_ID is the row id stored with the row, if there is one."""
 
 # Internal columns of data files, with their field ids from the specification.
@@ -55,6 +56,33 @@ class TableScan:
     files: Sequence[DataFile]
     name_maps: Mapping[int, NameMap]
     inlined: InlinedRows | None = None
+    whole: TableScan | None = None
+    """The scan of which this is a part. Its files, too, differ in their keys."""
+
+    def part(self, files: Sequence[DataFile]) -> TableScan:
+        """The scan of some of the files, which keep their keys."""
+        return replace(self, files=files, inlined=None, whole=self.whole or self)
+
+    @cached_property
+    def file_keys(self) -> FileKeys:
+        return self.whole.file_keys if self.whole else FileKeys.of(f.path for f in self.files)
+
+    @cached_property
+    def repeated_keys(self) -> frozenset[str]:
+        """The keys of files that were added to the table more than once."""
+        if self.whole:
+            return self.whole.repeated_keys
+        counts = Counter(self.file_keys.key(f.path) for f in self.files)
+        return frozenset(key for key, count in counts.items() if count > 1)
+
+    def file_key(self, file: DataFile) -> str:
+        """The key of a file in row positions. A file that was added more than once is known by its ids."""
+        key = self.file_keys.key(file.path)
+        return f"#{file.id}" if key in self.repeated_keys else key
+
+    @cached_property
+    def files_by_key(self) -> dict[str, DataFile]:
+        return {self.file_key(f): f for f in self.files}
 
 
 def scan_dataframe(
@@ -83,12 +111,6 @@ def scan_dataframe(
     groups = _Scanner(spark, file_reader, scan, with_virtual_columns, with_row_positions, pushed_predicate).groups()
     rows = reduce(DataFrame.union, groups)
     return union_barrier(rows) if has_exists and len(groups) > 1 else rows
-
-
-def files_by_key(files: Sequence[DataFile]) -> dict[str, DataFile]:
-    """The files of a scan by their key in row positions: the file name if it is unique, else `#` and the file id."""
-    names = Counter(base_name(f.path) for f in files)
-    return {base_name(f.path) if names[base_name(f.path)] == 1 else f"#{f.id}": f for f in files}
 
 
 @dataclass(frozen=True)
@@ -131,17 +153,16 @@ class _Scanner:
         """The files by how they must be read; most tables have one group."""
         encodings = self._physical_encodings()
         groups: dict[_ScanGroup, list[DataFile]] = defaultdict(list)
-        # Row positions and deletion masks find a row's file by its name.
-        by_name = [f for f in self.scan.files if f.has_deletes or self.with_row_positions]
-        same_name = Counter(base_name(f.path) for f in by_name)
         for file in self.scan.files:
-            needs_name = file.has_deletes or self.with_row_positions
+            # Row ids, row positions and deletion masks find a row's file by its key.
+            needs_key = file.has_deletes or self._locates_rows
+            is_repeated = needs_key and self.scan.file_keys.key(file.path) in self.scan.repeated_keys
             group = _ScanGroup(
                 mapping_id=file.mapping_id,
                 encodings=encodings.get(file.id, ()),
                 has_later_rows=file.partial_max is not None and file.partial_max > self.scan.snapshot_id,
                 has_deletes=file.has_deletes,
-                only_file_id=file.id if needs_name and same_name[base_name(file.path)] > 1 else None,
+                only_file_id=file.id if is_repeated else None,
             )
             groups[group].append(file)
         return groups
@@ -216,17 +237,18 @@ class _Scanner:
             if name_mapped and column.children:
                 value = value.cast(query_type(column))  # by position: from the file's field names to the table's
             result.append(value.alias(column.name))
+        is_located_by_path = group.only_file_id is None
+        file_key = self.scan.file_keys.column() if is_located_by_path else F.lit(self.scan.file_key(files[0]))
         if self.with_virtual_columns:
-            rows, row_id, snapshot_id = self._virtual_columns(rows, files)
+            rows, row_id, snapshot_id = self._virtual_columns(rows, files, file_key)
             result += [row_id.alias(ROW_ID), snapshot_id.alias(SNAPSHOT_ID)]
         if self.with_row_positions:
-            key = file_name(f.path for f in files) if group.only_file_id is None else F.lit(f"#{group.only_file_id}")
             position = F.col("_metadata.row_index").alias(POSITION)
-            result += [key.alias(FILE), position, F.col(INTERNAL_ROW_ID.name).alias(OWN_ROW_ID)]
+            result += [file_key.alias(FILE), position, F.col(INTERNAL_ROW_ID.name).alias(OWN_ROW_ID)]
         return rows.select(*result)
 
     def _virtual_columns(
-        self, rows: DataFrame, files: Sequence[DataFile]
+        self, rows: DataFrame, files: Sequence[DataFile], file_key: SparkColumn
     ) -> tuple[DataFrame, SparkColumn, SparkColumn]:
         """The rows joined with their files' metadata, and the columns for the row id and the snapshot id.
 
@@ -235,19 +257,13 @@ class _Scanner:
         """
         origins = small_dataframe(
             self.spark,
-            [(base_name(f.path), f.row_id_start, f.begin_snapshot) for f in files],
+            [(self.scan.file_key(f), f.row_id_start, f.begin_snapshot) for f in files],
             _lake_file=pa.string(),
             _lake_row_id=pa.int64(),
             _lake_snapshot=pa.int64(),
         )
-        names = file_name(f.path for f in files)
-        if len({base_name(f.path) for f in files}) < len(files):
-            raise UnsupportedError(
-                f"rowid and snapshot_id of table {self.scan.table.name} can not be read: some of its files have"
-                " the same name in different folders"
-            )
-        rows = rows.withColumn("_lake_position", F.col("_metadata.row_index")).withColumn("_lake_name", names)
-        rows = rows.join(F.broadcast(origins), F.col("_lake_name") == F.col("_lake_file"), "left")
+        rows = rows.withColumn("_lake_position", F.col("_metadata.row_index")).withColumn("_lake_key", file_key)
+        rows = rows.join(F.broadcast(origins), F.col("_lake_key") == F.col("_lake_file"), "left")
         row_id = F.coalesce(F.col(INTERNAL_ROW_ID.name), F.col("_lake_row_id") + F.col("_lake_position"))
         return rows, row_id, F.coalesce(F.col(INTERNAL_SNAPSHOT_ID.name), F.col("_lake_snapshot"))
 
@@ -281,7 +297,7 @@ class _ScanGroup:
     """Whether the files may have rows of snapshots after the one that is read."""
     has_deletes: bool
     only_file_id: int | None
-    """The id of the group's only file, set where another file has the same name and rows are located by it."""
+    """The id of the group's only file, set where the table has the same file twice and its rows are located."""
 
 
 def _unique(fields: Sequence[s.StructField]) -> list[s.StructField]:
