@@ -190,7 +190,10 @@ def _as_arrow(rows: Sequence[Any], stored: Sequence[Column], table: Table, struc
 
 
 def _reshape(value: Any, old: Column, new: Column) -> Any:
-    """Converts a nested value from one version of a column to a later one; struct fields are matched by id."""
+    """Converts a nested value from one version of a column to a later one; struct fields are matched by id.
+
+    A field that the earlier version lacks has its default.
+    """
     if value is None or not old.children:
         return value
     if old.type == "list":
@@ -202,6 +205,8 @@ def _reshape(value: Any, old: Column, new: Column) -> Any:
         ]
     by_id = {child.id: child for child in old.children}
     return {
-        child.name: _reshape(value.get(by_id[child.id].name), by_id[child.id], child) if child.id in by_id else None
+        child.name: _reshape(value.get(by_id[child.id].name), by_id[child.id], child)
+        if child.id in by_id
+        else decode(child.initial_default, child)
         for child in new.children
     }

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
 
 from ...lake.files import DataFile
+from ...lake.snapshot_loader import ColumnHistory
 
 FILE_POOL = ThreadPoolExecutor(16, thread_name_prefix="lake-files")
 """The threads with which the driver reads and writes small files."""
@@ -30,6 +31,8 @@ class FileReader:
     file_size: Callable[[str], int]
     cached_dataframe: Callable[[Hashable, Callable[[], DataFrame]], DataFrame]
     """Returns the DataFrame that is cached under a key, created by the function if there is none."""
+    column_history: Callable[[int], ColumnHistory]
+    """Returns what the columns of a table were, given the table's id."""
 
 
 def union_barrier(rows: DataFrame) -> DataFrame:

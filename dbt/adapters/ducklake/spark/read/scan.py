@@ -20,21 +20,21 @@ from pyspark.sql import types as s
 from ...lake.errors import LakeError, UnsupportedError
 from ...lake.files import DataFile, NameMap
 from ...lake.inlined import InlinedRows
-from ...lake.parquet_footer import physical_types
 from ...lake.predicates import Predicate
 from ...lake.snapshot import Table
 from ...lake.types import Column
 from ..sql.decoding import decode, needs_decoding
 from ..sql.quoting import quoted
 from ..sql.safe_predicates import safe_part
-from ..sql.types import MISSING, WRITER_DEPENDENT_TYPES, needs_default, query_type, read_field
+from ..sql.types import query_type, read_field
 from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID, VIRTUAL_COLUMNS
 from .deletion_masks import without_deleted_rows
 from .file_keys import FileKeys
 from .local_rows import arrow_dataframe, empty_dataframe, small_dataframe
 from .name_mapped_files import mapped_field, with_partition_values
-from .parquet import FILE_POOL, FileReader, read_parquet, union_barrier
+from .parquet import FileReader, read_parquet, union_barrier
 from .predicate_columns import predicate_column
+from .stored_columns import FileColumns, StoredColumns
 
 FILE, POSITION, OWN_ROW_ID = "_lake_file", "_lake_position", "_lake_row_id"
 """The columns of a row position. FILE is the file's key in the scan, NULL for an inlined row. POSITION is the
@@ -151,15 +151,16 @@ class _Scanner:
 
     def _scan_groups(self) -> dict[_ScanGroup, list[DataFile]]:
         """The files by how they must be read; most tables have one group."""
-        encodings = self._physical_encodings()
         groups: dict[_ScanGroup, list[DataFile]] = defaultdict(list)
+        columns = StoredColumns(self.scan.table, self.file_reader, self.scan.name_maps).in_files(self.scan.files)
+        usual = FileColumns(None, ())
         for file in self.scan.files:
             # Row ids, row positions and deletion masks find a row's file by its key.
             needs_key = file.has_deletes or self._locates_rows
             is_repeated = needs_key and self.scan.file_keys.key(file.path) in self.scan.repeated_keys
             group = _ScanGroup(
-                mapping_id=file.mapping_id,
-                encodings=encodings.get(file.id, ()),
+                mapping=columns.get(file.id, usual).name_map if file.mapping_id is None else file.mapping_id,
+                converted_types=columns.get(file.id, usual).converted_types,
                 has_later_rows=file.partial_max is not None and file.partial_max > self.scan.snapshot_id,
                 has_deletes=file.has_deletes,
                 only_file_id=file.id if is_repeated else None,
@@ -167,30 +168,11 @@ class _Scanner:
             groups[group].append(file)
         return groups
 
-    def _physical_encodings(self) -> dict[int, tuple[tuple[int, str], ...]]:
-        """The physical types of each file's columns that engines store differently, or whose default Spark cannot fill.
-
-        Most tables have no such columns, and no footer is read.
-        """
-        column_ids = {
-            c.id for top in self.columns for c in top.walk() if c.type in WRITER_DEPENDENT_TYPES or needs_default(c)
-        }
-        if not column_ids:
-            return {}
-
-        def encodings_of(file: DataFile) -> tuple[tuple[int, str], ...]:
-            types = physical_types(self.file_reader.read_footer(file.path), self.columns)
-            return tuple((column_id, types.get(column_id, MISSING)) for column_id in sorted(column_ids))
-
-        return dict(zip((f.id for f in self.scan.files), FILE_POOL.map(encodings_of, self.scan.files), strict=True))
-
     def _scan_group(self, group: _ScanGroup, files: list[DataFile]) -> DataFrame:
-        physical = dict(group.encodings)
-        name_map = None if group.mapping_id is None else self.scan.name_maps.get(group.mapping_id)
-        if group.mapping_id is not None and name_map is None:
-            raise LakeError(
-                f"table {self.scan.table.name} has files with name mapping {group.mapping_id}, which is gone"
-            )
+        physical = dict(group.converted_types)
+        name_map = self.scan.name_maps.get(group.mapping) if isinstance(group.mapping, int) else group.mapping
+        if name_map is None and group.mapping is not None:
+            raise LakeError(f"table {self.scan.table.name} has files with name mapping {group.mapping}, which is gone")
         fields = [
             read_field(c, physical) if name_map is None else mapped_field(c, name_map, physical) for c in self.columns
         ]
@@ -216,7 +198,7 @@ class _Scanner:
             )
         if name_map is not None:
             rows = with_partition_values(rows, self.columns, name_map)
-        return self._query_columns(rows, fields, physical, files, group)
+        return self._query_columns(rows, fields, physical, files, group, name_map)
 
     def _query_columns(
         self,
@@ -225,17 +207,23 @@ class _Scanner:
         physical: Mapping[int, str],
         files: Sequence[DataFile],
         group: _ScanGroup,
+        name_map: NameMap | None,
     ) -> DataFrame:
         """The columns as a query sees them, converted only where they must be."""
-        name_mapped = group.mapping_id is not None
-        if not name_mapped and not self._locates_rows and not any(needs_decoding(c, physical) for c in self.columns):
+        if name_map is None and not self._locates_rows and not any(needs_decoding(c, physical) for c in self.columns):
             same_columns = [f.name for f in fields] == rows.columns
             return rows if same_columns else rows.select(*(F.col(quoted(c.name)) for c in self.columns))
+        fields = _unique(fields)
+        in_path = {entry.column_id for entry in name_map or () if entry.is_partition}
+        if name_map is not None:  # a cast goes by position: from the file's field names to the table's
+            nested = [(f.name, c) for f, c in zip(fields, self.columns, strict=True) if c.children]
+            rows = rows.withColumns({n: F.col(quoted(n)).cast(read_field(c, physical).dataType) for n, c in nested})
         result = []
-        for field, column in zip(_unique(fields), self.columns, strict=True):
-            value = F.expr(decode(quoted(field.name), column, physical))
-            if name_mapped and column.children:
-                value = value.cast(query_type(column))  # by position: from the file's field names to the table's
+        for field, column in zip(fields, self.columns, strict=True):
+            name = quoted(field.name)
+            value = F.col(name) if column.id in in_path else F.expr(decode(name, column, physical))
+            if column.children and needs_decoding(column, physical):
+                value = value.cast(query_type(column))  # a field is nullable where all rows have its default, too
             result.append(value.alias(column.name))
         is_located_by_path = group.only_file_id is None
         file_key = self.scan.file_keys.column() if is_located_by_path else F.lit(self.scan.file_key(files[0]))
@@ -289,10 +277,10 @@ class _Scanner:
 class _ScanGroup:
     """How files must be read. Files with equal values are read together."""
 
-    mapping_id: int | None
-    """The name mapping of the files; None if columns are found by field id."""
-    encodings: tuple[tuple[int, str], ...]
-    """The physical types of some columns, by column id: see `_physical_encodings`."""
+    mapping: int | NameMap | None
+    """The name map of the files, or its id; None if columns are found by field id."""
+    converted_types: tuple[tuple[int, str], ...]
+    """The physical types of columns that must be converted, by column id."""
     has_later_rows: bool
     """Whether the files may have rows of snapshots after the one that is read."""
     has_deletes: bool
