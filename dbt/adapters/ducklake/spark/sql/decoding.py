@@ -47,7 +47,7 @@ def _decode_leaf(sql: str, column: Column, physical_types: Mapping[int, str]) ->
         )
         return f"case when octet_length({sql}) = 16 then {dashed}) else cast({sql} as string) end"
     if column.type == "time":
-        return _time_text(f"({sql} * 1000L)" if physical == "INT32:ms" else sql)
+        return _time_text(sql)
     if column.type in ("int128", "uint128"):
         return f"cast({sql} as decimal(38,0))"
     if column.type == "uint64" or decimal_parts(column.type):

@@ -74,7 +74,6 @@ _READ_TYPES_BY_PHYSICAL_TYPE: Mapping[tuple[str, str], s.DataType] = {
     ("uint64", "INT32:uint8"): s.ShortType(),
     ("uint64", "INT32:uint16"): s.IntegerType(),
     ("uint64", "INT32:uint32"): s.LongType(),
-    ("time", "INT32:ms"): s.IntegerType(),
     ("timestamp", "INT64:ns"): s.LongType(),
     ("timestamp", "INT96"): s.TimestampType(),
     ("timestamp_us", "INT64:ns"): s.LongType(),
@@ -167,7 +166,7 @@ def is_missing(column: Column, physical_types: Mapping[int, str]) -> bool:
 def depends_on_added_file(column: Column) -> bool:
     """Whether a file that was added may hold the column in a type that Spark does not read as the column's."""
     decimal = decimal_parts(column.type)
-    return column.type in ("uint64", "time", *TIMESTAMPS) or (decimal is not None and decimal[1] > 0)
+    return column.type in ("uint64", *TIMESTAMPS) or (decimal is not None and decimal[1] > 0)
 
 
 def has_scan_default(column: Column) -> bool:
