@@ -30,7 +30,10 @@ _MAX_NAME_BYTES = 63  # the limit of PostgreSQL
 
 @dataclass(frozen=True)
 class InlinedRows:
-    """Inlined rows of a table: the table's columns in order, then `row_id` and `begin_snapshot`."""
+    """Inlined rows of a table: the table's columns in order, then `row_id` and `begin_snapshot`.
+
+    Values of `int128` and `uint128` are text.
+    """
 
     rows: pa.Table
 
@@ -177,7 +180,7 @@ def _as_arrow(rows: Sequence[Any], stored: Sequence[Column], table: Table, struc
                 values = [_reshape(decode(row[index], old, structs_are_sql), old, column) for row in rows]
             else:
                 values = [decode(column.initial_default, column)] * len(rows)
-            arrays.append(pa.array(values, type=arrow_type(column)))
+            arrays.append(pa.array(values, type=arrow_type(column, int128=pa.string())))
         except (ArithmeticError, ValueError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise UnsupportedError(
                 f"column {column.name} of table {table.name} holds an inlined value that Spark has no"

@@ -23,10 +23,10 @@ from ...lake.inlined import InlinedRows
 from ...lake.predicates import Predicate
 from ...lake.snapshot import Table
 from ...lake.types import Column
-from ..sql.decoding import decode, needs_decoding
+from ..sql.decoding import decode, int128_of_text, needs_decoding
 from ..sql.quoting import quoted
 from ..sql.safe_predicates import safe_part
-from ..sql.types import query_type, read_field
+from ..sql.types import convert_leaves, query_type, read_field
 from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID, VIRTUAL_COLUMNS
 from .deletion_masks import without_deleted_rows
 from .file_keys import FileKeys
@@ -261,16 +261,29 @@ class _Scanner:
         names = [f"c{i}" for i in range(len(self.columns))] + ["row_id", "begin_snapshot"]
         table = inlined.rows.rename_columns(names)
         rows = arrow_dataframe(self.spark, table)
-        result = [
-            (F.parse_json(F.col(f"c{i}")) if c.type == "variant" else F.col(f"c{i}").cast(query_type(c))).alias(c.name)
-            for i, c in enumerate(self.columns)
-        ]
+        if any(field.type == "int128" for column in self.columns for field in column.walk()):
+            # Spark computes all columns of local rows while it plans. Past a barrier it computes those that are read.
+            rows = union_barrier(rows)
+        result = [_inlined_value(f"c{i}", c).alias(c.name) for i, c in enumerate(self.columns)]
         if self.with_virtual_columns:
             result += [F.col("row_id").alias(ROW_ID), F.col("begin_snapshot").alias(SNAPSHOT_ID)]
         if self.with_row_positions:
             row_id = F.col("row_id")
             result += [F.lit(None).cast("string").alias(FILE), row_id.alias(POSITION), row_id.alias(OWN_ROW_ID)]
         return rows.select(*result)
+
+
+def _inlined_value(name: str, column: Column) -> SparkColumn:
+    """The value of an inlined column as a query sees it."""
+    if column.type == "variant":
+        return F.parse_json(F.col(name))
+
+    def decode_leaf(sql: str, leaf: Column) -> str:
+        return int128_of_text(sql, leaf) if leaf.type == "int128" else sql
+
+    has_int128 = any(field.type == "int128" for field in column.walk())
+    value = F.expr(convert_leaves(name, column, decode_leaf)) if has_int128 else F.col(name)
+    return value.cast(query_type(column))
 
 
 @dataclass(frozen=True)

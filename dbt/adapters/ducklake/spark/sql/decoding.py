@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from ...lake.types import TIMESTAMPS, Column, decimal_parts
 from ...lake.values import nanoseconds_per_unit
+from .quoting import string_literal
 from .types import convert_leaves, initial_default_literal, is_encoded, is_missing, query_type
 
 
@@ -20,8 +21,8 @@ def decode(sql: str, column: Column, physical_types: Mapping[int, str]) -> str:
 
     >>> decode("n", Column(1, "n", "int64"), {})
     'n'
-    >>> decode("n", Column(1, "n", "int128"), {1: "DOUBLE"})
-    'cast(n as decimal(38,0))'
+    >>> decode("n", Column(1, "n", "decimal(6,2)"), {1: "INT32:decimal(4,0)"})
+    'cast(n as decimal(6,2))'
     """
     if not needs_decoding(column, physical_types):
         return sql
@@ -49,7 +50,10 @@ def _decode_leaf(sql: str, column: Column, physical_types: Mapping[int, str]) ->
     if column.type == "time":
         return _time_text(sql)
     if column.type in ("int128", "uint128"):
-        return f"cast({sql} as decimal(38,0))"
+        if column.type == "uint128":
+            return _integer_text(sql) if physical == "DOUBLE" else f"cast({sql} as string)"
+        small = f"cast(cast({sql} as bigint) as decimal(38,0))"
+        return f"case when abs({sql}) < {2**63}D then {small} else {int128_of_text(_integer_text(sql), column)} end"
     if column.type == "uint64" or decimal_parts(column.type):
         return f"cast({sql} as {query_type(column).simpleString()})"
     if column.type == "timestamptz":
@@ -61,6 +65,34 @@ def _decode_leaf(sql: str, column: Column, physical_types: Mapping[int, str]) ->
     if column.type == "timetz":
         return f"concat({_time_text(sql)}, '+00')"
     return _interval_text(sql)
+
+
+def int128_of_text(digits: str, column: Column) -> str:
+    """Returns the decimal of an integer's digits. It is an error to read one with more digits than a decimal has."""
+    message = f"a value of column {column.name} has more than the 38 digits of a decimal in Spark: "
+    advice = "; read it in DuckDB, or store it there in a column of the type uhugeint or varchar"
+    error = f"raise_error(concat({string_literal(message)}, {digits}, {string_literal(advice)}))"
+    return (
+        f"case when {digits} is null then null"
+        f" else coalesce(try_cast({digits} as decimal(38,0)), cast({error} as decimal(38,0))) end"
+    )
+
+
+def _integer_text(sql: str) -> str:
+    """Returns the digits of a double without a fraction: all of them, of which Spark shows the first 17."""
+    size = f"abs({sql})"
+    # Three parts of 32, 48 and 48 bits, which are exact as doubles and as integers.
+    high = f"floor({size} / {2**96}D)"
+    middle = f"floor(({size} - {high} * {2**96}D) / {2**48}D)"
+    low = f"({size} - {high} * {2**96}D - {middle} * {2**48}D)"
+    high_and_middle = f"(cast({high} as decimal(10,0)) * {2**48}BD + cast({middle} as decimal(15,0)))"
+    # The product with 2^48 has up to 39 digits: those before and after the last six are computed apart.
+    first, last = divmod(2**48, 10**6)
+    rest = f"({high_and_middle} * {last}BD + cast({low} as decimal(15,0)))"
+    head = f"cast({high_and_middle} * {first}BD + floor({rest} / 1000000BD) as string)"
+    digits = f"concat({head}, lpad(cast({rest} % 1000000BD as string), 6, '0'))"
+    sign = f"if({sql} < 0, '-', '')"
+    return f"case when {size} < {2**63}D then cast(cast({sql} as bigint) as string) else concat({sign}, {digits}) end"
 
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"

@@ -36,7 +36,7 @@ _QUERY_TYPES: Mapping[str, s.DataType] = {
     "uint32": s.LongType(),
     "uint64": s.DecimalType(20, 0),
     "int128": s.DecimalType(38, 0),
-    "uint128": s.DecimalType(38, 0),
+    "uint128": s.StringType(),
     "float32": s.FloatType(),
     "float64": s.DoubleType(),
     "varchar": s.StringType(),
@@ -66,6 +66,7 @@ _READ_TYPES: Mapping[str, s.DataType] = {"uuid": s.BinaryType(), "time": s.LongT
 _READ_TYPES_BY_PHYSICAL_TYPE: Mapping[tuple[str, str], s.DataType] = {
     ("int128", "DOUBLE"): s.DoubleType(),
     ("uint128", "DOUBLE"): s.DoubleType(),
+    ("uint128", "FIXED_LEN_BYTE_ARRAY:decimal(38,0)"): s.DecimalType(38, 0),
     ("timestamp_ns", "INT64:ns"): s.LongType(),
     ("time_ns", "INT64:ns"): s.LongType(),
     ("timetz", "INT64:us"): s.LongType(),
