@@ -98,6 +98,21 @@ def test_files_of_one_name_in_different_folders(lake: Both, tmp_path: Path) -> N
     )
 
 
+def test_hive_folders_with_one_file_each(open_lake: Callable[..., Both], tmp_path: Path) -> None:
+    lake = open_lake("sqlite")
+    for folder in ("y=1/m=1", "y=1/m=2", "y=2/m=1"):
+        (tmp_path / "in" / folder).mkdir(parents=True)
+        pq.write_table(pa.table({"id": pa.array(range(20), pa.int32())}), f"{tmp_path}/in/{folder}/data_0.parquet")
+    lake.duckdb(
+        "create table t (id int, y int, m int)",
+        f"call ducklake_add_data_files('lake', 't', '{tmp_path}/in/*/*/*.parquet', hive_partitioning => true)",
+        "call lake.set_option('rewrite_delete_threshold', 0.5)",
+    )
+    lake.spark("delete from t where id = y + m", "delete from t where y = 1 and m = 2 and id < 15")
+    lake.compare()
+    lake.agree("select rowid, snapshot_id, id, y, m from t where y = 1")
+
+
 def test_a_file_that_was_added_twice(open_lake: Callable[..., Both], tmp_path: Path) -> None:
     lake = open_lake("sqlite")
     file = f"{tmp_path}/f.parquet"

@@ -215,8 +215,8 @@ class _Scanner:
             return rows if same_columns else rows.select(*(F.col(quoted(c.name)) for c in self.columns))
         fields = _unique(fields)
         in_path = {entry.column_id for entry in name_map or () if entry.is_partition}
-        if name_map is not None:  # a cast goes by position: from the file's field names to the table's
-            nested = [(f.name, c) for f, c in zip(fields, self.columns, strict=True) if c.children]
+        nested = [(f.name, c) for f, c in zip(fields, self.columns, strict=True) if c.children]
+        if name_map is not None and nested:  # a cast goes by position: from the file's field names to the table's
             rows = rows.withColumns({n: F.col(quoted(n)).cast(read_field(c, physical).dataType) for n, c in nested})
         result = []
         for field, column in zip(fields, self.columns, strict=True):
