@@ -208,7 +208,7 @@ def _without(rows: Sequence[Any], others: Sequence[Any]) -> list[Any]:
 # What Spark does not have is compared in the words that it reads it in.
 _IN_SPARKS_WORDS = {
     "HUGEINT": "decimal(38,0)",
-    "UHUGEINT": "decimal(38,0)",
+    "UHUGEINT": "varchar",
     "UUID": "varchar",
     "JSON": "varchar",
     "TIME": "varchar",

@@ -225,6 +225,48 @@ def test_deletes_of_merged_files_by_duckdb_are_told_in_the_snapshot_that_made_th
     assert kinds(lake.spark_rows(f"select * from ducklake_table_changes('t', {at}, {at})")) == [(at, "delete", 1)]
 
 
+def feeds_of_single_snapshots(lake: Both, *, by_spark: bool) -> list[tuple[Any, ...]]:
+    """The changes of each snapshot, asked one by one."""
+    first, last = first_of(lake), newest(lake)
+    if by_spark:
+        asked = [f"select * from ducklake_table_changes('main.t', {at}, {at})" for at in range(first, last + 1)]
+        return sorted((row for query in asked for row in lake.spark_rows(query)), key=repr)
+    asked = [f"select * from ducklake_table_changes('lake', 'main', 't', {at}, {at})" for at in range(first, last + 1)]
+    return sorted((row for query in asked for row in lake.duckdb_rows(query)), key=repr)
+
+
+def feed_of_all_snapshots(lake: Both) -> list[tuple[Any, ...]]:
+    query = f"select * from ducklake_table_changes('main.t', {first_of(lake)}, {newest(lake)})"
+    return sorted(lake.spark_rows(query), key=repr)
+
+
+def test_updates_that_were_flushed_together_are_told_in_their_own_snapshots(lake: Both) -> None:
+    """Asked for several snapshots, the reference tells each of the deletes in the snapshot of the first."""
+    lake.duckdb("create table t (id int, v int)", "insert into t values (1, 0), (2, 0)")
+    lake.duckdb(*["update t set v = v + 1"] * 3, "delete from t where id = 2")
+    before = feed_of_all_snapshots(lake)
+    lake.duckdb("call ducklake_flush_inlined_data('lake')")
+    assert feed_of_all_snapshots(lake) == before
+    assert feeds_of_single_snapshots(lake, by_spark=True) == before
+    assert feeds_of_single_snapshots(lake, by_spark=False) == before
+    lake.spark("update t set v = v + 1", "delete from t where v = 4")
+    assert feeds_of_single_snapshots(lake, by_spark=True) == feed_of_all_snapshots(lake)
+
+
+def test_a_rewrite_does_not_tell_of_inlined_deletes_again(open_lake: Callable[..., Both]) -> None:
+    """The reference tells them again, and of several snapshots it tells the remaining rows as inserted."""
+    lake = open_lake("sqlite")
+    lake.duckdb("create table t as select i as id from range(20) r(i)", "delete from t where id = 7")
+    before = feed_of_all_snapshots(lake)
+    assert kinds(before)[-1][1:] == ("delete", 7)
+    lake.duckdb("call ducklake_rewrite_data_files('lake', 't', delete_threshold => 0)")
+    at = newest(lake)
+    rewritten = lake.spark_rows(f"select * from ducklake_table_changes('main.t', {at}, {at})")
+    theirs = lake.duckdb_rows(f"select * from ducklake_table_changes('lake', 'main', 't', {at}, {at})")
+    assert sorted([*rewritten, (at, 7, "delete", 7)]) == sorted(theirs)
+    assert sorted([*before, *rewritten], key=repr) == feed_of_all_snapshots(lake)
+
+
 # -- what a model consumes
 
 

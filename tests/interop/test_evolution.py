@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from .engines import Both, both, by_duckdb, each
 
 
@@ -273,3 +277,59 @@ def test_a_table_is_emptied(lake: Both, writer: str) -> None:
     )
     lake.compare()
     lake.agree("select min(i), max(i), min(s), max(s), count(*) from t", expected=[(0, 0, "", "", 1)])
+
+
+@pytest.mark.parametrize("inlined", [0, 10])
+@pytest.mark.parametrize("engine", ["spark", "duckdb"])
+def test_a_nested_field_that_is_added_has_its_default_in_older_rows(
+    open_lake: Callable[..., Both], engine: str, inlined: int
+) -> None:
+    lake = open_lake("duckdb" if inlined else "sqlite")
+    alter = lake.spark if engine == "spark" else lake.duckdb
+    lake.duckdb(
+        f"call lake.set_option('data_inlining_row_limit', {inlined})",
+        "create table t (id int, s struct(i int, n struct(a int)), l struct(x int)[], m map(varchar, struct(y int)))",
+        "insert into t values (1, {'i': 1, 'n': {'a': 1}}, [{'x': 1}, null], map {'k': {'y': 1}})",
+        "insert into t values (2, null, null, null), (3, {'i': null, 'n': null}, [], map {})",
+    )
+    alter("alter table t add column s.k int default 42", "alter table t add column s.n.b varchar default 'it''s'")
+    alter("alter table t add column l.element.z int default 7", "alter table t add column m.value.z bigint default 8")
+    lake.duckdb("insert into t values (4, {'i': 1, 'n': {'a': 1, 'b': null}, 'k': null}, [{'x': 1, 'z': 0}], null)")
+    lake.compare()
+    lake.agree("select id from t where s.k = 42")
+    lake.spark("update t set id = id + 10 where id = 1", "delete from t where s.k = 42 and id = 3")
+    alter("alter table t drop column s.i", "alter table t rename column s.k to kk")
+    lake.spark("insert into t select id + 100, s, l, m from t")
+    lake.compare()
+    last = lake.duckdb_rows("select max(snapshot_id) from ducklake_snapshots('lake')")[0][0]
+    lake.agree(
+        f"select * from ducklake_table_changes('main.t', 1, {last})",
+        f"select * from ducklake_table_changes('lake', 'main', 't', 1, {last})",
+    )
+
+
+def test_a_struct_of_which_a_file_has_no_field_is_not_null(open_lake: Callable[..., Both]) -> None:
+    lake = open_lake("sqlite")
+    lake.duckdb(
+        "call lake.set_option('data_inlining_row_limit', 0)",
+        "create table t (id int, s struct(i int))",
+        "insert into t values (1, {'i': 1}), (2, null), (3, {'i': null})",
+        "alter table t add column s.k int default 42",
+        "alter table t drop column s.i",
+        "alter table t add column s.j int",
+    )
+    lake.compare()
+
+
+def test_an_integer_promoted_to_uint64_is_read_from_older_files(open_lake: Callable[..., Both]) -> None:
+    lake = open_lake("sqlite")
+    lake.duckdb(
+        "call lake.set_option('data_inlining_row_limit', 0)",
+        "create table t (a utinyint, b usmallint, c uinteger)",
+        "insert into t values (255, 65535, 4294967295), (0, 1, 2147483648), (null, null, null)",
+        *(f"alter table t alter {column} set data type ubigint" for column in "abc"),
+        "insert into t values (18446744073709551615, 1, 2)",
+    )
+    lake.compare()
+    lake.spark("update t set a = a - 1 where c = 4294967295", "delete from t where b = 1 and c > 2")
+    lake.compare()

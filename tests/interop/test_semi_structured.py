@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from dbt.adapters.ducklake.lake.errors import UnsupportedError
@@ -23,6 +25,25 @@ def test_variants_go_both_ways(lake: Both) -> None:
     ]
     found = lake.spark_rows("select id, variant_get(x, '$.a', 'int') from v where id <> 2 order by id")
     assert found == [(1, 1), (3, None), *((i, i) for i in range(10, 30))]
+
+
+def test_variants_are_copied_by_sql(open_lake: Callable[..., Both]) -> None:
+    lake = open_lake("sqlite")
+    lake.duckdb("create table v (id int, x variant)", "insert into v select i, {'a': i}::variant from range(3) r(i)")
+    lake.spark(
+        "insert into v select * from v",
+        "insert into v select id + 10, x from v where id = 1",
+        "create table w as select * from v",
+        "create table n as select id, named_struct('x', x, 'l', array(x)) as s from v",
+        "insert into n select * from n",
+        "merge into v using w on v.id = w.id + 100 when not matched then insert *",
+    )
+    copies = "select id, x::varchar from v where id < 10 order by all"
+    expected = [(i, f"{{'a': {i}}}") for i in range(3)]
+    assert sorted(set(lake.duckdb_rows(copies))) == expected
+    assert lake.duckdb_rows("select count(*) from v") == [(16,)]
+    assert sorted(set(lake.duckdb_rows("select id, s.x::varchar from n where id < 10"))) == expected
+    assert lake.spark_rows("select count(variant_get(s.l[0], '$.a', 'int')) from n") == [(16,)]
 
 
 def test_geometries_are_read_as_wkb_and_not_written(lake: Both) -> None:

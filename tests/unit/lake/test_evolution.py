@@ -91,12 +91,10 @@ def test_a_name_that_exists_in_another_case_cannot_be_added() -> None:
         evolution.add_column(t, ("s",), column("X", "int32"), ids)
 
 
-def test_a_field_cannot_be_added_to_a_column_without_fields_nor_with_a_default() -> None:
+def test_a_field_cannot_be_added_to_a_column_without_fields() -> None:
     t, ids = table(a="int32", s={"x": "int32"})
     with pytest.raises(SchemaChangeError, match="it is a int32"):
         evolution.add_column(t, ("a",), column("b", "int32"), ids)
-    with pytest.raises(SchemaChangeError, match="can not be added with a default"):
-        evolution.add_column(t, ("s",), column("b", "int32", initial_default="1"), ids)
     with pytest.raises(NotFoundError, match="no column q; its columns are a, s"):
         evolution.add_column(t, ("q",), column("b", "int32"), ids)
 

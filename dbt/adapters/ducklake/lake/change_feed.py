@@ -107,10 +107,18 @@ def _file_deletes(
     connection: sa.Connection, catalog: Catalog, table_id: int, folder: str, start: int, end: int
 ) -> tuple[DataFileDeletes, ...]:
     data, deleted, inlined = t.data_file, t.delete_file, t.inlined_delete(table_id)
+    # A flush of inlined deletes begins its delete file at their first snapshot, and the reference does not always
+    # record the last one. Whatever was written since `start` may name snapshots of the range.
+    ids_before = sa.select(sa.func.max(t.snapshot.c.next_file_id)).where(t.snapshot.c.snapshot_id < start)
+    first_new_id = connection.scalar(ids_before) or 0
     with_delete_files = sa.select(deleted.c.data_file_id).where(
         deleted.c.table_id == table_id,
         deleted.c.begin_snapshot <= end,
-        sa.or_(deleted.c.begin_snapshot >= start, deleted.c.partial_max >= start),
+        sa.or_(
+            deleted.c.begin_snapshot >= start,
+            deleted.c.partial_max >= start,
+            deleted.c.delete_file_id >= first_new_id,
+        ),
     )
     has_deletes = sa.or_(data.c.end_snapshot.between(start, end), data.c.data_file_id.in_(with_delete_files))
     inlined_deletes: dict[int, list[tuple[int, int]]] = defaultdict(list)

@@ -90,6 +90,15 @@ class FileStore:
     native_path: Callable[[str], str]
     """Converts a path of the lake to a path of the file system."""
 
+    def open_output_stream(self, path: str) -> pa.NativeFile:
+        """Opens a new file of the lake. Creates its folder if there is none: a table of added files may have none."""
+        native_path = self.native_path(path)
+        try:
+            return self.filesystem.open_output_stream(native_path)
+        except FileNotFoundError:  # object stores have no folders, so none is missing there
+            self.filesystem.create_dir(native_path.rsplit("/", 1)[0], recursive=True)
+            return self.filesystem.open_output_stream(native_path)
+
 
 def delete_file_schema(with_snapshots: bool) -> pa.Schema:
     return pa.schema([_PATH, _POSITION, _SNAPSHOT] if with_snapshots else [_PATH, _POSITION])
@@ -177,7 +186,7 @@ def _write(
     path = folder + new_delete_file_name()
     with_snapshots = SNAPSHOT_COLUMN in rows.column_names
     rows = rows.add_column(0, "file_path", pa.repeat(data_file, rows.num_rows))
-    with store.filesystem.open_output_stream(store.native_path(path)) as sink:
+    with store.open_output_stream(path) as sink:
         pq.write_table(rows.cast(delete_file_schema(with_snapshots)), sink, compression="zstd")
     return describe_delete_file(store, path, folder, last_snapshot)
 

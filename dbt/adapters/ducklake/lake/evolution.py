@@ -74,12 +74,6 @@ def add_column(table: Table, parent: ColumnPath, column: Column, ids: ColumnIds)
             f"field {column.name} can not be added to {'.'.join(parent)} of table {table.name}:"
             f" it is a {struct.type_text()}, and only a struct has fields"
         )
-    if column.initial_default is not None:
-        raise SchemaChangeError(
-            f"field {'.'.join((*parent, column.name))} of table {table.name} can not be added with a default:"
-            " old files have no value for it, and only whole columns are filled in; add it without, then"
-            " UPDATE the rows that need a value"
-        )
     _check_name_is_free(struct.children, column.name, f"column {'.'.join(parent)} of table {table.name}")
     return _replace_column(table, replace(struct, children=(*struct.children, ids.assign(column))))
 

@@ -13,7 +13,7 @@ from . import tables as t
 from .catalog import Catalog
 from .deletes import PositionDeletes
 from .partitions import PartitionField, PartitionSpec, parse_transform
-from .paths import resolve
+from .paths import has_data_file_name, resolve
 from .predicates import Predicate
 from .pruning import FileStats, compile_predicate, needed_column_ids
 from .snapshot import Table
@@ -86,6 +86,8 @@ class DataFile:
     path: str
     record_count: int
     file_size_bytes: int
+    is_in_table_folder: bool = False
+    """Whether the catalog has its path relative to the table's folder."""
     footer_size: int | None = None
     row_id_start: int | None = None
     begin_snapshot: int | None = None
@@ -102,6 +104,11 @@ class DataFile:
     @property
     def delete_file(self) -> DeleteFile | None:
         return self.delete_files[-1] if self.delete_files else None
+
+    @property
+    def may_be_added(self) -> bool:
+        """Whether the file may have been added as it is, rather than written for the table."""
+        return not (self.is_in_table_folder and has_data_file_name(self.path))
 
     @property
     def has_deletes(self) -> bool:
@@ -151,6 +158,7 @@ def data_file_from_row(row: Any, folder: str) -> DataFile:
         path=resolve(folder, row.path, bool(row.path_is_relative)),
         record_count=row.record_count,
         file_size_bytes=row.file_size_bytes,
+        is_in_table_folder=bool(row.path_is_relative),
         footer_size=row.footer_size,
         row_id_start=row.row_id_start,
         begin_snapshot=row.begin_snapshot,

@@ -30,7 +30,8 @@ _MAX_NAME_BYTES = 63  # the limit of PostgreSQL
 class InlinedRows:
     """Inlined rows of a table: the table's columns in order, then the row ids and the snapshots.
 
-    A column of the table may have any name, so the last two are found by position.
+    A column of the table may have any name, so the last two are found by position. Values of `int128` and `uint128` are
+    text.
     """
 
     rows: pa.Table
@@ -186,7 +187,7 @@ def _as_arrow(rows: Sequence[Any], stored: Sequence[Column], table: Table, struc
                 values = [_reshape(decode(row[index], old, structs_are_sql), old, column) for row in rows]
             else:
                 values = [decode(column.initial_default, column)] * len(rows)
-            arrays.append(pa.array(values, type=arrow_type(column)))
+            arrays.append(pa.array(values, type=arrow_type(column, int128=pa.string())))
         except (ArithmeticError, ValueError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise UnsupportedError(
                 f"column {column.name} of table {table.name} holds an inlined value that Spark has no"
@@ -199,7 +200,10 @@ def _as_arrow(rows: Sequence[Any], stored: Sequence[Column], table: Table, struc
 
 
 def _reshape(value: Any, old: Column, new: Column) -> Any:
-    """Converts a nested value from one version of a column to a later one; struct fields are matched by id."""
+    """Converts a nested value from one version of a column to a later one; struct fields are matched by id.
+
+    A field that the earlier version lacks has its default.
+    """
     if value is None or not old.children:
         return value
     if old.type == "list":
@@ -211,6 +215,8 @@ def _reshape(value: Any, old: Column, new: Column) -> Any:
         ]
     by_id = {child.id: child for child in old.children}
     return {
-        child.name: _reshape(value.get(by_id[child.id].name), by_id[child.id], child) if child.id in by_id else None
+        child.name: _reshape(value.get(by_id[child.id].name), by_id[child.id], child)
+        if child.id in by_id
+        else decode(child.initial_default, child)
         for child in new.children
     }

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from .predicates import Operator, Value
 from .types import FLOATS, INTEGER_RANGES, TIMESTAMPS, decimal_parts
-from .values import NANOSECONDS_PER_DAY, float32, parse_value
+from .values import NANOSECONDS_PER_DAY, float32, nanoseconds_per_unit, parse_value
 
 Bounds: TypeAlias = tuple[Any, Any]
 BoundParser: TypeAlias = Callable[[str], Bounds | None]
@@ -209,6 +209,8 @@ def bound_parser(type_: str) -> BoundParser:
             return None
         if type_ == "timestamp_ns" and isinstance(value, int):
             return value - 999, value + 999  # Spark reads timestamps as microseconds
+        if type_ in TIMESTAMPS and isinstance(value, int) and value % (unit := nanoseconds_per_unit(type_)):
+            return value - unit, value + unit  # a finer value of a file that was added; readers round it
         return value, value
 
     return parse_bound

@@ -6,13 +6,15 @@ import decimal
 import json
 import math
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .files import NameMap, NameMapEntry
 from .stats import TYPES_WITHOUT_BOUNDS, ColumnStats, merge_column_stats
 from .types import FLOATS, INTEGER_RANGES, TIMESTAMPS, Column, decimal_parts
 from .values import NANOSECONDS_PER_UNIT, Comparable, float32, nanoseconds_per_unit, render_value
@@ -40,16 +42,46 @@ def file_stats(
     return {column.id: footer.stats(column, leaves) for column, leaves in _match(_schema_fields(metadata), columns)}
 
 
-def physical_types(metadata: pq.FileMetaData, columns: Sequence[Column]) -> dict[int, str]:
-    """The physical types of a file's columns, by column id: `INT64`, `INT64:ns`. Only for columns of one leaf."""
+def physical_types(
+    metadata: pq.FileMetaData, columns: Sequence[Column], name_map: NameMap | None = None
+) -> dict[int, str]:
+    """The physical types of a file's columns, by column id. Only for columns of one leaf.
+
+    A type that does not follow from the column's has a suffix: `INT64:ns`, `INT32:uint8`, `INT64:decimal(10,2)`.
+    Columns are matched by the name map if there is one.
+    """
     found = {}
-    for column, leaves in _match(_schema_fields(metadata), columns):
+    fields = _schema_fields(metadata)
+    matched = _match(fields, columns) if name_map is None else _match_by_name(fields, columns, name_map)
+    for column, leaves in matched:
         if len(leaves) == 1:
             leaf = metadata.schema.column(leaves[0])
-            logical = json.loads(leaf.logical_type.to_json())
-            unit = f":{_unit(logical)}" if "timeUnit" in logical else ""
-            found[column.id] = f"{leaf.physical_type}{unit}"
+            found[column.id] = leaf.physical_type + _type_suffix(json.loads(leaf.logical_type.to_json()))
     return found
+
+
+def _type_suffix(logical: Mapping[str, Any]) -> str:
+    if "timeUnit" in logical:
+        return f":{_unit(logical)}"
+    if logical["Type"] == "Int" and not logical["isSigned"]:
+        return f":uint{logical['bitWidth']}"
+    return f":decimal({logical['precision']},{logical['scale']})" if logical["Type"] == "Decimal" else ""
+
+
+def positional_name_map(metadata: pq.FileMetaData, columns: Sequence[Column]) -> NameMap | None:
+    """The name map of a file without field ids, whose columns are those of the table by position.
+
+    None if the file has field ids. The reference reads files that were added before it wrote name maps in this way.
+    """
+    fields = _schema_fields(metadata)
+    return None if fields and all(f.field_id is not None for f in fields) else _positional_entries(fields, columns)
+
+
+def _positional_entries(fields: Sequence[_Field], columns: Sequence[Column]) -> NameMap:
+    return tuple(
+        NameMapEntry(field.name, column.id, False, _positional_entries(field.children, column.children))
+        for field, column in zip(fields, columns, strict=False)
+    )
 
 
 @dataclass(frozen=True)
@@ -97,16 +129,35 @@ def _match(fields: Sequence[_Field], columns: Sequence[Column]) -> Iterator[tupl
             yield from _match_column(field, column)
 
 
-def _match_column(field: _Field, column: Column) -> Iterator[tuple[Column, tuple[int, ...]]]:
+def _match_by_name(
+    fields: Sequence[_Field], columns: Sequence[Column], name_map: NameMap
+) -> Iterator[tuple[Column, tuple[int, ...]]]:
+    """The columns with statistics of their own, each with its leaves in a file with a name map."""
+    by_name = {field.name: field for field in fields}
+    entries = {entry.column_id: entry for entry in name_map if not entry.is_partition}
+    for column in columns:
+        if (entry := entries.get(column.id)) is not None and entry.source_name in by_name:
+            yield from _match_column(by_name[entry.source_name], column, entry.children)
+
+
+def _match_column(
+    field: _Field, column: Column, name_map: NameMap | None = None
+) -> Iterator[tuple[Column, tuple[int, ...]]]:
     if column.type == "struct":
-        yield from _match(field.children, column.children)
+        matched = _match if name_map is None else partial(_match_by_name, name_map=name_map)
+        yield from matched(field.children, column.children)
     elif column.type in ("list", "map"):
         # Elements, keys and values are matched by position: writers name them differently.
         if len(field.children) == len(column.children):
             for child_field, child in zip(field.children, column.children, strict=True):
-                yield from _match_column(child_field, child)
+                entries = None if name_map is None else _children_of(child, name_map)
+                yield from _match_column(child_field, child, entries)
     elif not field.children or column.type == "variant":
         yield column, field.leaves
+
+
+def _children_of(column: Column, name_map: NameMap) -> NameMap:
+    return next((entry.children for entry in name_map if entry.column_id == column.id), ())
 
 
 class _Footer:
@@ -236,7 +287,7 @@ def _timestamp(raw: int, logical: dict[str, Any], zoned: bool) -> Comparable | N
     return int(raw) * NANOSECONDS_PER_UNIT[_unit(logical)]
 
 
-def _unit(logical: dict[str, Any]) -> str:
+def _unit(logical: Mapping[str, Any]) -> str:
     return {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}[logical["timeUnit"]]
 
 

@@ -18,6 +18,7 @@ import pyarrow.fs as pafs
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]*")
+_DATA_FILE_NAME = re.compile(r"(^|/)ducklake-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(/|\.parquet$)")
 _GLOB = re.compile(r"([\\{}\[\]*?])")
 
 SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a", "r2": "s3a", "gcs": "gs"}
@@ -59,6 +60,11 @@ def new_uuid7() -> str:
 
 def new_data_file_name() -> str:
     return f"ducklake-{new_uuid7()}.parquet"
+
+
+def has_data_file_name(path: str) -> bool:
+    """Whether a writer of DuckLake named the file, or the folder that Spark wrote it into."""
+    return _DATA_FILE_NAME.search(path) is not None
 
 
 def new_delete_file_name(extension: str = "parquet") -> str:

@@ -290,3 +290,28 @@ def last_types(connection: sa.Connection, table_id: int) -> dict[int, str]:
     column = t.column
     query = sa.select(column.c.column_id, column.c.column_type).where(column.c.table_id == table_id)
     return {row.column_id: row.column_type for row in connection.execute(query.order_by(column.c.begin_snapshot))}
+
+
+@dataclass(frozen=True)
+class ColumnHistory:
+    """All versions that the columns of a table ever had."""
+
+    rows: tuple[Any, ...]
+    """Rows of `ducklake_column` in the order of columns."""
+
+    def columns_at(self, snapshot_id: int) -> tuple[Column, ...]:
+        """The columns of the table at a snapshot."""
+        return build_columns(
+            r
+            for r in self.rows
+            if r.begin_snapshot <= snapshot_id and (r.end_snapshot is None or snapshot_id < r.end_snapshot)
+        )
+
+    def had_another_type(self, column: Column) -> bool:
+        """Whether files may hold the column in a type that it was promoted from."""
+        return any(r.column_id == column.id and r.column_type != column.type for r in self.rows)
+
+
+def read_column_history(connection: sa.Connection, table_id: int) -> ColumnHistory:
+    query = sa.select(t.column).where(t.column.c.table_id == table_id).order_by(t.column.c.column_order)
+    return ColumnHistory(tuple(connection.execute(query)))

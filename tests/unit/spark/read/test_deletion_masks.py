@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dbt.adapters.ducklake.lake.paths import new_data_file_name
 from dbt.adapters.ducklake.spark.read.deletion_masks import _block_masks, _FileNumbers
-from dbt.adapters.ducklake.spark.read.position_keys import name_hash
+from dbt.adapters.ducklake.spark.read.position_keys import key_hash
 
 
 @given(st.sets(st.integers(0, 1000) | st.sampled_from([63, 64, 127, 2**40, 2**40 + 63])))
@@ -44,4 +44,4 @@ def test_a_few_files_need_a_few_bits() -> None:
 
 def test_the_names_of_128_files_tell_them_apart() -> None:
     for _ in range(20):
-        assert _FileNumbers.distinguishing({i: name_hash(new_data_file_name()) for i in range(128)}) is not None
+        assert _FileNumbers.distinguishing({i: key_hash(new_data_file_name()) for i in range(128)}) is not None

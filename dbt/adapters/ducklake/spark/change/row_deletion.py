@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -11,7 +10,7 @@ from pyspark.sql import functions as F
 from ...lake.files import DataFile
 from ...lake.snapshot import Table
 from ..read.local_rows import arrow_dataframe
-from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, files_by_key, scan_dataframe
+from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, scan_dataframe
 from .command_context import CommandContext
 from .position_deletes import PositionDeletesWriter
 from .row_positions import RowPositions
@@ -35,14 +34,12 @@ def delete_rows(
     if None in counts:
         context.transaction.delete_inlined_rows(table, positions.inlined_row_ids())
         del counts[None]
-    files = files_by_key(scan.files)
-    touched = {key: files[key] for key in counts if key is not None}
+    touched = {key: scan.files_by_key[key] for key in counts if key is not None}
     ended = {key for key, file in touched.items() if counts[key] == file.live_rows}
     partial = {key: file for key, file in touched.items() if key not in ended}
     rewritten = _files_to_rewrite(context, table, partial, counts)
     if rewritten:
-        rewritten_scan = replace(scan, files=list(rewritten.values()), inlined=None)
-        _rewrite_files(context, table, rewritten_scan, positions.in_files(rewritten))
+        _rewrite_files(context, table, scan.part(list(rewritten.values())), positions.in_files(rewritten))
         ended |= rewritten.keys()
         partial = {key: file for key, file in partial.items() if key not in rewritten}
     if partial:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from ..read.deletion_masks import deleted_positions
 from ..read.parquet import FILE_POOL, FileReader
 from ..read.position_keys import position_keys
-from ..read.scan import FILE, POSITION, TableScan, files_by_key
+from ..read.scan import FILE, POSITION, TableScan
 
 MAX_DRIVER_ROWS = 20_000_000
 """Scans of up to this many rows have their positions collected straight away: at most 160 MB."""
@@ -58,7 +58,7 @@ class RowPositions:
     @classmethod
     def without_deleted(cls, rows: DataFrame, scan: TableScan, reader: FileReader) -> RowPositions:
         """The positions of rows of a scan that fits the driver, where the rows include deleted ones."""
-        files = {key: file for key, file in files_by_key(scan.files).items() if file.has_deletes}
+        files = {key: file for key, file in scan.files_by_key.items() if file.has_deletes}
         # The driver reads the deleted positions while Spark runs the query.
         deleted = FILE_POOL.map(lambda file: deleted_positions(reader, file, scan.snapshot_id), files.values())
         found, _ = _collect(rows, scan, None)
@@ -120,8 +120,7 @@ def _collect(rows: DataFrame, scan: TableScan, action_column: str | None) -> tup
     Each position arrives as one number, the hash of the file key plus the position in the file. Sent as text, the
     file keys would be most of the data.
     """
-    files = files_by_key(scan.files)
-    salt, offsets = position_keys({key: f.record_count for key, f in files.items()})
+    salt, offsets = position_keys({key: f.record_count for key, f in scan.files_by_key.items()})
     salted = F.concat(FILE, F.lit(salt)) if salt else F.col(FILE)
     position_key = F.xxhash64(salted) + F.col(POSITION)
     columns = [F.when(F.col(FILE).isNotNull(), position_key).alias(_POSITION_KEY)]

@@ -15,7 +15,7 @@ from ...lake.snapshot import Table
 from ...lake.types import Column, find_path
 from ..read.local_rows import small_dataframe
 from ..read.planner import ChangedRelation
-from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, files_by_key
+from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan
 from ..sql import statements as st
 from ..sql.quoting import quoted, quoted_name
 from .command_context import CommandContext
@@ -97,7 +97,7 @@ class TargetTable:
 
         `rows` has the columns of the table, and `ROW_POSITION` of the old versions.
         """
-        starts = [(key, f.row_id_start) for key, f in files_by_key(self.scan.files).items() if f.id >= 0]
+        starts = [(key, f.row_id_start) for key, f in self.scan.files_by_key.items() if f.id >= 0]
         files = small_dataframe(rows.sparkSession, starts, _lake_key=pa.string(), _lake_start=pa.int64())
         row_id = F.coalesce(F.col(OWN_ROW_ID), F.col("_lake_start") + F.col(POSITION))
         rows = rows.join(F.broadcast(files), F.col(FILE) == F.col("_lake_key"), "left").withColumn("_lake_id", row_id)

@@ -21,7 +21,7 @@ from .delete_files import POSITION as DELETED_POSITION
 from .local_rows import small_dataframe
 from .parquet import FileReader
 from .position_keys import position_keys
-from .scan import FILE, POSITION, TableScan, files_by_key, scan_dataframe
+from .scan import FILE, POSITION, TableScan, scan_dataframe
 
 CHANGE_TYPE = "change_type"
 
@@ -104,10 +104,9 @@ def _deleted_from_files(spark: SparkSession, file_reader: FileReader, feed: Chan
     A deleted row stays deleted, so the first snapshot that deletes a position counts. Later delete files may repeat it.
     The end of a data file deletes the rows that are left.
     """
-    files = files_by_key([deletes.data_file for deletes in feed.file_deletes])
-    salt, starts = position_keys({key: f.record_count for key, f in files.items()})
-    key_of = {f.id: key for key, f in files.items()}
-    scan = TableScan(feed.table, feed.end, tuple(files.values()), feed.name_maps or {})
+    scan = TableScan(feed.table, feed.end, [d.data_file for d in feed.file_deletes], feed.name_maps or {})
+    salt, starts = position_keys({key: f.record_count for key, f in scan.files_by_key.items()})
+    key_of = {f.id: key for key, f in scan.files_by_key.items()}
     all_rows = scan_dataframe(spark, file_reader, scan, with_virtual_columns=True, with_row_positions=True)
     rows = all_rows.toDF(*_internal_names(feed.table), _ROW_ID, "_lake_begun", FILE, POSITION, "_lake_own")
     if feed.existing_at is not None:

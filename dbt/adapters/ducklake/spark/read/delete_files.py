@@ -18,8 +18,9 @@ from pyspark.sql import types as s
 
 from ...lake.deletes import PARQUET, SNAPSHOT_COLUMN
 from ...lake.files import DeleteFile
+from .file_keys import base_name
 from .local_rows import arrow_dataframe, small_dataframe
-from .parquet import FILE_POOL, FileReader, base_name, read_parquet
+from .parquet import FILE_POOL, FileReader, read_parquet
 from .position_blocks import block_masks
 
 NUMBER, POSITION = "_lake_number", "pos"

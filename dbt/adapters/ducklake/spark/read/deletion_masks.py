@@ -5,7 +5,7 @@ of two ways:
 
 * Lookup: the driver reads the deletes and sends all masks to Spark as one array. A row's mask is at the start of its
   file plus its block. Small numbers identify the files: bits of the file size, which Spark has at hand, or bits of the
-  hash of the file name where sizes are equal.
+  hash of the file key where sizes are equal.
 * Join: if files, blocks or deletes are too many for that, rows are joined with masks on the number of their block.
 """
 
@@ -27,10 +27,11 @@ from ...lake.errors import LakeError
 from ...lake.files import DataFile
 from ..sql.quoting import quoted
 from .delete_files import BLOCK, MASK, NUMBER, deletion_blocks
+from .file_keys import FileKeys
 from .local_rows import arrow_dataframe, small_dataframe
-from .parquet import FILE_POOL, FileReader, base_name, file_name
+from .parquet import FILE_POOL, FileReader
 from .position_blocks import block_masks
-from .position_keys import name_hash, position_keys
+from .position_keys import key_hash, position_keys
 
 MAX_FILES = 128
 """The driver reads up to so many delete files, which is faster than a Spark job for them. Likewise, up to so many data
@@ -108,7 +109,7 @@ class _DeletionMasks:
     def _file_numbers(self) -> tuple[_FileNumbers, Column] | None:
         """The numbers of the files, and the column with the number of a row's file; None for too many files.
 
-        Spark has a file's size at hand. Where sizes are equal, it hashes the file name of each row.
+        Spark has a file's size at hand. Where sizes are equal, it hashes the file key of each row.
         """
         if len(self.files) > MAX_FILES:
             return None
@@ -116,9 +117,12 @@ class _DeletionMasks:
         numbers = _FileNumbers.distinguishing(dict(zip((f.id for f in self.files), sizes, strict=True)))
         if numbers is not None:
             return numbers, numbers.column(F.col("_metadata.file_size"))
-        numbers = _FileNumbers.distinguishing({f.id: name_hash(base_name(f.path)) for f in self.files})
-        name = F.xxhash64(file_name(f.path for f in self.files))
-        return None if numbers is None else (numbers, numbers.column(name))
+        numbers = _FileNumbers.distinguishing({f.id: key_hash(self._file_keys.key(f.path)) for f in self.files})
+        return None if numbers is None else (numbers, numbers.column(F.xxhash64(self._file_keys.column())))
+
+    @cached_property
+    def _file_keys(self) -> FileKeys:
+        return FileKeys.of(f.path for f in self.files)
 
     # -- lookup
 
@@ -190,10 +194,11 @@ class _DeletionMasks:
         if self._file_numbers is not None:
             numbers, file_number = self._file_numbers
             return F.shiftleft(file_number, 40), {i: n << 40 for i, n in numbers.by_file_id.items()}
-        salt, by_name = position_keys({base_name(f.path): f.record_count for f in self.files})
-        name = file_name(f.path for f in self.files)
-        hashed = F.xxhash64(F.concat(name, F.lit(salt)) if salt else name)
-        return hashed, {f.id: by_name[base_name(f.path)] for f in self.files}
+        keys = {f.id: self._file_keys.key(f.path) for f in self.files}
+        salt, by_key = position_keys({keys[f.id]: f.record_count for f in self.files})
+        key = self._file_keys.column()
+        hashed = F.xxhash64(F.concat(key, F.lit(salt)) if salt else key)
+        return hashed, {f.id: by_key[keys[f.id]] for f in self.files}
 
     def _masks_by_spark(self, starts: Mapping[int, int]) -> DataFrame:
         """The masks by block number, computed by Spark."""

@@ -25,7 +25,7 @@ from ...lake.missing_names import did_you_mean_relation
 from ...lake.predicates import Predicate
 from ...lake.retry import Retry
 from ...lake.snapshot import LakeState, Table
-from ...lake.snapshot_loader import Snapshots
+from ...lake.snapshot_loader import ColumnHistory, Snapshots, read_column_history
 from ...lake.transaction import Transaction
 from .file_cache import FileCache
 from .parquet import FileReader
@@ -104,6 +104,7 @@ class Lake:
             self.read_delete_file,
             self.file_size,
             self._dataframes.get,
+            self._column_history,
         )
 
     @property
@@ -117,6 +118,10 @@ class Lake:
     def file_size(self, path: str) -> int:
         """The size of a file; 0 if the file is missing, which is reported when it is read."""
         return self._file_sizes.get(path, lambda: self.filesystem.get_file_info(self.native_path(path)).size or 0)
+
+    def _column_history(self, table_id: int) -> ColumnHistory:
+        with self.catalog.read() as connection:
+            return read_column_history(connection, table_id)
 
     def read_deletes(self, file: DataFile) -> pa.Table:
         """The rows of a data file's delete files: positions, and the snapshots that deleted them."""
@@ -206,6 +211,7 @@ def _staged_files(added_files: Sequence[NewDataFile], folder: str, maps: dict[in
             path=paths.resolve(folder, new.path, new.path_is_relative),
             record_count=new.record_count,
             file_size_bytes=new.file_size_bytes,
+            is_in_table_folder=new.path_is_relative,
             row_id_start=row_id,
             begin_snapshot=None,
             mapping_id=mapping_id,

@@ -16,7 +16,7 @@ from ...lake.files import NameMap, NameMapEntry
 from ...lake.partition_values import HIVE_NULL, hive_folder
 from ...lake.types import Column
 from ..sql.types import EXISTS_DEFAULT, has_scan_default, initial_default_literal, query_type, read_type
-from .parquet import url_decoded
+from .file_keys import url_decoded
 
 
 def mapped_field(column: Column, name_map: NameMap, physical: Mapping[int, str]) -> s.StructField:

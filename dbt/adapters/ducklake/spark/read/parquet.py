@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
 
 from ...lake.files import DataFile, DeleteFile
+from ...lake.snapshot_loader import ColumnHistory
 
 FILE_POOL = ThreadPoolExecutor(16, thread_name_prefix="lake-files")
 """The threads with which the driver reads and writes small files."""
@@ -34,6 +33,8 @@ class FileReader:
     file_size: Callable[[str], int]
     cached_dataframe: Callable[[Hashable, Callable[[], DataFrame]], DataFrame]
     """Returns the DataFrame that is cached under a key, created by the function if there is none."""
+    column_history: Callable[[int], ColumnHistory]
+    """Returns what the columns of a table were, given the table's id."""
 
 
 def union_barrier(rows: DataFrame) -> DataFrame:
@@ -66,23 +67,3 @@ _MAX_PY4J_PATHS = 100
 
 _MAX_TASKS = 1_000_000
 """More tasks than a scan ever has, so that coalesce merges none."""
-
-
-def file_name(paths: Iterable[str]) -> Column:
-    """The column with the name of a row's file, as in the catalog. Spark's metadata has it URL-encoded."""
-    name = F.col("_metadata.file_name")
-    if all(_PLAIN_NAME.fullmatch(base_name(path)) for path in paths):
-        return name
-    return url_decoded(name)
-
-
-def url_decoded(text: Column) -> Column:
-    """The decoded text of a URL path, in which a plus is a plus and no space."""
-    return F.url_decode(F.regexp_replace(text, r"\+", "%2B"))
-
-
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
-
-
-def base_name(path: str) -> str:
-    return path.rsplit("/", 1)[-1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -17,26 +17,27 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
-from ...lake.errors import LakeError, UnsupportedError
+from ...lake.errors import LakeError
 from ...lake.files import DataFile, NameMap
 from ...lake.inlined import InlinedRows
-from ...lake.parquet_footer import physical_types
 from ...lake.predicates import Predicate
 from ...lake.snapshot import Table
 from ...lake.types import Column
-from ..sql.decoding import decode, needs_decoding
+from ..sql.decoding import decode, int128_of_text, needs_decoding
 from ..sql.quoting import quoted
 from ..sql.safe_predicates import safe_part
-from ..sql.types import MISSING, WRITER_DEPENDENT_TYPES, needs_default, query_type, read_field
+from ..sql.types import convert_leaves, query_type, read_field
 from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID, VIRTUAL_COLUMNS
 from .deletion_masks import without_deleted_rows
+from .file_keys import FileKeys
 from .local_rows import arrow_dataframe, empty_dataframe, small_dataframe
 from .name_mapped_files import mapped_field, with_partition_values
-from .parquet import FILE_POOL, FileReader, base_name, file_name, read_parquet, union_barrier
+from .parquet import FileReader, read_parquet, union_barrier
 from .predicate_columns import predicate_column
+from .stored_columns import FileColumns, StoredColumns
 
 FILE, POSITION, OWN_ROW_ID = "_lake_file", "_lake_position", "_lake_row_id"
-"""The columns of a row position. FILE is the file's key in `files_by_key`, NULL for an inlined row. POSITION is the
+"""The columns of a row position. FILE is the file's key in the scan, NULL for an inlined row. POSITION is the
 position in the file, or the row id of an inlined row. OWN_ROW_ID is the row id stored with the row, if there is one."""
 
 # Internal columns of data files, with their field ids from the specification.
@@ -55,6 +56,33 @@ class TableScan:
     files: Sequence[DataFile]
     name_maps: Mapping[int, NameMap]
     inlined: InlinedRows | None = None
+    whole: TableScan | None = None
+    """The scan of which this is a part. Its files, too, differ in their keys."""
+
+    def part(self, files: Sequence[DataFile]) -> TableScan:
+        """The scan of some of the files, which keep their keys."""
+        return replace(self, files=files, inlined=None, whole=self.whole or self)
+
+    @cached_property
+    def file_keys(self) -> FileKeys:
+        return self.whole.file_keys if self.whole else FileKeys.of(f.path for f in self.files)
+
+    @cached_property
+    def repeated_keys(self) -> frozenset[str]:
+        """The keys of files that were added to the table more than once."""
+        if self.whole:
+            return self.whole.repeated_keys
+        counts = Counter(self.file_keys.key(f.path) for f in self.files)
+        return frozenset(key for key, count in counts.items() if count > 1)
+
+    def file_key(self, file: DataFile) -> str:
+        """The key of a file in row positions. A file that was added more than once is known by its ids."""
+        key = self.file_keys.key(file.path)
+        return f"#{file.id}" if key in self.repeated_keys else key
+
+    @cached_property
+    def files_by_key(self) -> dict[str, DataFile]:
+        return {self.file_key(f): f for f in self.files}
 
 
 def scan_dataframe(
@@ -78,12 +106,6 @@ def scan_dataframe(
     groups = _Scanner(spark, file_reader, scan, with_virtual_columns, with_row_positions, pushed_predicate).groups()
     rows = reduce(DataFrame.union, groups)
     return union_barrier(rows) if has_exists and len(groups) > 1 else rows
-
-
-def files_by_key(files: Sequence[DataFile]) -> dict[str, DataFile]:
-    """The files of a scan by their key in row positions: the file name if it is unique, else `#` and the file id."""
-    names = Counter(base_name(f.path) for f in files)
-    return {base_name(f.path) if names[base_name(f.path)] == 1 else f"#{f.id}": f for f in files}
 
 
 @dataclass(frozen=True)
@@ -124,47 +146,28 @@ class _Scanner:
 
     def _scan_groups(self) -> dict[_ScanGroup, list[DataFile]]:
         """The files by how they must be read; most tables have one group."""
-        encodings = self._physical_encodings()
         groups: dict[_ScanGroup, list[DataFile]] = defaultdict(list)
-        # Row positions and deletion masks find a row's file by its name.
-        by_name = [f for f in self.scan.files if f.has_deletes or self.with_row_positions]
-        same_name = Counter(base_name(f.path) for f in by_name)
+        columns = StoredColumns(self.scan.table, self.file_reader, self.scan.name_maps).in_files(self.scan.files)
+        usual = FileColumns(None, ())
         for file in self.scan.files:
-            needs_name = file.has_deletes or self.with_row_positions
+            # Row ids, row positions and deletion masks find a row's file by its key.
+            needs_key = file.has_deletes or self._locates_rows
+            is_repeated = needs_key and self.scan.file_keys.key(file.path) in self.scan.repeated_keys
             group = _ScanGroup(
-                mapping_id=file.mapping_id,
-                encodings=encodings.get(file.id, ()),
+                mapping=columns.get(file.id, usual).name_map if file.mapping_id is None else file.mapping_id,
+                converted_types=columns.get(file.id, usual).converted_types,
                 has_later_rows=file.partial_max is not None and file.partial_max > self.scan.snapshot_id,
                 has_deletes=file.has_deletes,
-                only_file_id=file.id if needs_name and same_name[base_name(file.path)] > 1 else None,
+                only_file_id=file.id if is_repeated else None,
             )
             groups[group].append(file)
         return groups
 
-    def _physical_encodings(self) -> dict[int, tuple[tuple[int, str], ...]]:
-        """The physical types of each file's columns that engines store differently, or whose default Spark cannot fill.
-
-        Most tables have no such columns, and no footer is read.
-        """
-        column_ids = {
-            c.id for top in self.columns for c in top.walk() if c.type in WRITER_DEPENDENT_TYPES or needs_default(c)
-        }
-        if not column_ids:
-            return {}
-
-        def encodings_of(file: DataFile) -> tuple[tuple[int, str], ...]:
-            types = physical_types(self.file_reader.read_footer(file.path), self.columns)
-            return tuple((column_id, types.get(column_id, MISSING)) for column_id in sorted(column_ids))
-
-        return dict(zip((f.id for f in self.scan.files), FILE_POOL.map(encodings_of, self.scan.files), strict=True))
-
     def _scan_group(self, group: _ScanGroup, files: list[DataFile]) -> DataFrame:
-        physical = dict(group.encodings)
-        name_map = None if group.mapping_id is None else self.scan.name_maps.get(group.mapping_id)
-        if group.mapping_id is not None and name_map is None:
-            raise LakeError(
-                f"table {self.scan.table.name} has files with name mapping {group.mapping_id}, which is gone"
-            )
+        physical = dict(group.converted_types)
+        name_map = self.scan.name_maps.get(group.mapping) if isinstance(group.mapping, int) else group.mapping
+        if name_map is None and group.mapping is not None:
+            raise LakeError(f"table {self.scan.table.name} has files with name mapping {group.mapping}, which is gone")
         fields = [
             read_field(c, physical) if name_map is None else mapped_field(c, name_map, physical) for c in self.columns
         ]
@@ -190,7 +193,7 @@ class _Scanner:
             )
         if name_map is not None:
             rows = with_partition_values(rows, self.columns, name_map)
-        return self._query_columns(rows, fields, physical, files, group)
+        return self._query_columns(rows, fields, physical, files, group, name_map)
 
     def _query_columns(
         self,
@@ -199,29 +202,36 @@ class _Scanner:
         physical: Mapping[int, str],
         files: Sequence[DataFile],
         group: _ScanGroup,
+        name_map: NameMap | None,
     ) -> DataFrame:
         """The columns as a query sees them, converted only where they must be."""
-        name_mapped = group.mapping_id is not None
-        if not name_mapped and not self._locates_rows and not any(needs_decoding(c, physical) for c in self.columns):
+        if name_map is None and not self._locates_rows and not any(needs_decoding(c, physical) for c in self.columns):
             same_columns = [f.name for f in fields] == rows.columns
             return rows if same_columns else rows.select(*(F.col(quoted(c.name)) for c in self.columns))
+        fields = _unique(fields)
+        in_path = {entry.column_id for entry in name_map or () if entry.is_partition}
+        nested = [(f.name, c) for f, c in zip(fields, self.columns, strict=True) if c.children]
+        if name_map is not None and nested:  # a cast goes by position: from the file's field names to the table's
+            rows = rows.withColumns({n: F.col(quoted(n)).cast(read_field(c, physical).dataType) for n, c in nested})
         result = []
-        for field, column in zip(_unique(fields), self.columns, strict=True):
-            value = F.expr(decode(quoted(field.name), column, physical))
-            if name_mapped and column.children:
-                value = value.cast(query_type(column))  # by position: from the file's field names to the table's
+        for field, column in zip(fields, self.columns, strict=True):
+            name = quoted(field.name)
+            value = F.col(name) if column.id in in_path else F.expr(decode(name, column, physical))
+            if column.children and needs_decoding(column, physical):
+                value = value.cast(query_type(column))  # a field is nullable where all rows have its default, too
             result.append(value.alias(column.name))
+        is_located_by_path = group.only_file_id is None
+        file_key = self.scan.file_keys.column() if is_located_by_path else F.lit(self.scan.file_key(files[0]))
         if self.with_virtual_columns:
-            rows, row_id, snapshot_id = self._virtual_columns(rows, files)
+            rows, row_id, snapshot_id = self._virtual_columns(rows, files, file_key)
             result += [row_id.alias(ROW_ID), snapshot_id.alias(SNAPSHOT_ID)]
         if self.with_row_positions:
-            key = file_name(f.path for f in files) if group.only_file_id is None else F.lit(f"#{group.only_file_id}")
             position = F.col("_metadata.row_index").alias(POSITION)
-            result += [key.alias(FILE), position, F.col(INTERNAL_ROW_ID.name).alias(OWN_ROW_ID)]
+            result += [file_key.alias(FILE), position, F.col(INTERNAL_ROW_ID.name).alias(OWN_ROW_ID)]
         return rows.select(*result)
 
     def _virtual_columns(
-        self, rows: DataFrame, files: Sequence[DataFile]
+        self, rows: DataFrame, files: Sequence[DataFile], file_key: SparkColumn
     ) -> tuple[DataFrame, SparkColumn, SparkColumn]:
         """The rows joined with their files' metadata, and the columns for the row id and the snapshot id.
 
@@ -230,19 +240,13 @@ class _Scanner:
         """
         origins = small_dataframe(
             self.spark,
-            [(base_name(f.path), f.row_id_start, f.begin_snapshot) for f in files],
+            [(self.scan.file_key(f), f.row_id_start, f.begin_snapshot) for f in files],
             _lake_file=pa.string(),
             _lake_row_id=pa.int64(),
             _lake_snapshot=pa.int64(),
         )
-        names = file_name(f.path for f in files)
-        if len({base_name(f.path) for f in files}) < len(files):
-            raise UnsupportedError(
-                f"rowid and snapshot_id of table {self.scan.table.name} can not be read: some of its files have"
-                " the same name in different folders"
-            )
-        rows = rows.withColumn("_lake_position", F.col("_metadata.row_index")).withColumn("_lake_name", names)
-        rows = rows.join(F.broadcast(origins), F.col("_lake_name") == F.col("_lake_file"), "left")
+        rows = rows.withColumn("_lake_position", F.col("_metadata.row_index")).withColumn("_lake_key", file_key)
+        rows = rows.join(F.broadcast(origins), F.col("_lake_key") == F.col("_lake_file"), "left")
         row_id = F.coalesce(F.col(INTERNAL_ROW_ID.name), F.col("_lake_row_id") + F.col("_lake_position"))
         return rows, row_id, F.coalesce(F.col(INTERNAL_SNAPSHOT_ID.name), F.col("_lake_snapshot"))
 
@@ -252,10 +256,10 @@ class _Scanner:
         names = [f"c{i}" for i in range(len(self.columns))] + ["row_id", "begin_snapshot"]
         table = inlined.rows.rename_columns(names)
         rows = arrow_dataframe(self.spark, table)
-        result = [
-            (F.parse_json(F.col(f"c{i}")) if c.type == "variant" else F.col(f"c{i}").cast(query_type(c))).alias(c.name)
-            for i, c in enumerate(self.columns)
-        ]
+        if any(field.type == "int128" for column in self.columns for field in column.walk()):
+            # Spark computes all columns of local rows while it plans. Past a barrier it computes those that are read.
+            rows = union_barrier(rows)
+        result = [_inlined_value(f"c{i}", c).alias(c.name) for i, c in enumerate(self.columns)]
         if self.with_virtual_columns:
             result += [F.col("row_id").alias(ROW_ID), F.col("begin_snapshot").alias(SNAPSHOT_ID)]
         if self.with_row_positions:
@@ -264,19 +268,32 @@ class _Scanner:
         return rows.select(*result)
 
 
+def _inlined_value(name: str, column: Column) -> SparkColumn:
+    """The value of an inlined column as a query sees it."""
+    if column.type == "variant":
+        return F.parse_json(F.col(name))
+
+    def decode_leaf(sql: str, leaf: Column) -> str:
+        return int128_of_text(sql, leaf) if leaf.type == "int128" else sql
+
+    has_int128 = any(field.type == "int128" for field in column.walk())
+    value = F.expr(convert_leaves(name, column, decode_leaf)) if has_int128 else F.col(name)
+    return value.cast(query_type(column))
+
+
 @dataclass(frozen=True)
 class _ScanGroup:
     """How files must be read. Files with equal values are read together."""
 
-    mapping_id: int | None
-    """The name mapping of the files; None if columns are found by field id."""
-    encodings: tuple[tuple[int, str], ...]
-    """The physical types of some columns, by column id: see `_physical_encodings`."""
+    mapping: int | NameMap | None
+    """The name map of the files, or its id; None if columns are found by field id."""
+    converted_types: tuple[tuple[int, str], ...]
+    """The physical types of columns that must be converted, by column id."""
     has_later_rows: bool
     """Whether the files may have rows of snapshots after the one that is read."""
     has_deletes: bool
     only_file_id: int | None
-    """The id of the group's only file, set where another file has the same name and rows are located by it."""
+    """The id of the group's only file, set where the table has the same file twice and its rows are located."""
 
 
 def _unique(fields: Sequence[s.StructField]) -> list[s.StructField]:

@@ -7,43 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...lake.types import Column
-from .types import MISSING, convert_leaves, initial_default_literal, is_encoded
+from ...lake.types import TIMESTAMPS, Column, decimal_parts
+from ...lake.values import nanoseconds_per_unit
+from .quoting import string_literal
+from .types import convert_leaves, initial_default_literal, is_encoded, is_missing, query_type
 
 
 def decode(sql: str, column: Column, physical_types: Mapping[int, str]) -> str:
     """Returns the Spark SQL for a column as a query sees it, given the SQL for what a file holds.
 
-    `physical_types` has the physical types of the file's columns by column id. Only those of `WRITER_DEPENDENT_TYPES`,
-    and of columns that `needs_default`, must be there.
+    `physical_types` has the physical types of the file's columns by column id, where a query must know them: see
+    `read.stored_columns`.
 
     >>> decode("n", Column(1, "n", "int64"), {})
     'n'
-    >>> decode("n", Column(1, "n", "int128"), {1: "DOUBLE"})
-    'cast(n as decimal(38,0))'
+    >>> decode("n", Column(1, "n", "decimal(6,2)"), {1: "INT32:decimal(4,0)"})
+    'cast(n as decimal(6,2))'
     """
-    if _is_missing_with_default(column, physical_types):
-        return initial_default_literal(column)
     if not needs_decoding(column, physical_types):
         return sql
 
     def decode_leaf(leaf_sql: str, leaf: Column) -> str:
-        return _decode_leaf(leaf_sql, leaf) if is_encoded(leaf, physical_types) else leaf_sql
+        if is_missing(leaf, physical_types):
+            return initial_default_literal(leaf)
+        return _decode_leaf(leaf_sql, leaf, physical_types) if is_encoded(leaf, physical_types) else leaf_sql
 
     return convert_leaves(sql, column, decode_leaf)
 
 
 def needs_decoding(column: Column, physical_types: Mapping[int, str]) -> bool:
-    if _is_missing_with_default(column, physical_types):
-        return True
-    return any(is_encoded(c, physical_types) for c in column.walk())
+    return any(is_encoded(c, physical_types) or is_missing(c, physical_types) for c in column.walk())
 
 
-def _is_missing_with_default(column: Column, physical_types: Mapping[int, str]) -> bool:
-    return physical_types.get(column.id) == MISSING and column.initial_default is not None
-
-
-def _decode_leaf(sql: str, column: Column) -> str:
+def _decode_leaf(sql: str, column: Column, physical_types: Mapping[int, str]) -> str:
+    physical = physical_types.get(column.id, "")
     if column.type == "uuid":
         hexed = f"lower(hex({sql}))"
         dashed = "concat_ws('-', " + ", ".join(
@@ -53,9 +50,16 @@ def _decode_leaf(sql: str, column: Column) -> str:
     if column.type == "time":
         return _time_text(sql)
     if column.type in ("int128", "uint128"):
-        return f"cast({sql} as decimal(38,0))"
-    if column.type == "timestamp_ns":
-        return _timestamp_of_nanoseconds(sql)
+        if column.type == "uint128":
+            return _integer_text(sql) if physical == "DOUBLE" else f"cast({sql} as string)"
+        small = f"cast(cast({sql} as bigint) as decimal(38,0))"
+        return f"case when abs({sql}) < {2**63}D then {small} else {int128_of_text(_integer_text(sql), column)} end"
+    if column.type == "uint64" or decimal_parts(column.type):
+        return f"cast({sql} as {query_type(column).simpleString()})"
+    if column.type == "timestamptz":
+        return f"timestamp_micros({sql} div 1000)"
+    if column.type in TIMESTAMPS:
+        return _timestamp(sql, column.type, physical)
     if column.type == "time_ns":
         return _time_text(f"({sql} div 1000)")
     if column.type == "timetz":
@@ -63,10 +67,50 @@ def _decode_leaf(sql: str, column: Column) -> str:
     return _interval_text(sql)
 
 
-def _timestamp_of_nanoseconds(sql: str) -> str:
-    """Returns the timestamp of nanoseconds since 1970, rounded down to microseconds."""
-    micros = f"(({sql} - pmod({sql}, 1000)) div 1000)"
-    return f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ'1970-01-01 00:00:00')"
+def int128_of_text(digits: str, column: Column) -> str:
+    """Returns the decimal of an integer's digits. It is an error to read one with more digits than a decimal has."""
+    message = f"a value of column {column.name} has more than the 38 digits of a decimal in Spark: "
+    advice = "; read it in DuckDB, or store it there in a column of the type uhugeint or varchar"
+    error = f"raise_error(concat({string_literal(message)}, {digits}, {string_literal(advice)}))"
+    return (
+        f"case when {digits} is null then null"
+        f" else coalesce(try_cast({digits} as decimal(38,0)), cast({error} as decimal(38,0))) end"
+    )
+
+
+def _integer_text(sql: str) -> str:
+    """Returns the digits of a double without a fraction: all of them, of which Spark shows the first 17."""
+    size = f"abs({sql})"
+    # Three parts of 32, 48 and 48 bits, which are exact as doubles and as integers.
+    high = f"floor({size} / {2**96}D)"
+    middle = f"floor(({size} - {high} * {2**96}D) / {2**48}D)"
+    low = f"({size} - {high} * {2**96}D - {middle} * {2**48}D)"
+    high_and_middle = f"(cast({high} as decimal(10,0)) * {2**48}BD + cast({middle} as decimal(15,0)))"
+    # The product with 2^48 has up to 39 digits: those before and after the last six are computed apart.
+    first, last = divmod(2**48, 10**6)
+    rest = f"({high_and_middle} * {last}BD + cast({low} as decimal(15,0)))"
+    head = f"cast({high_and_middle} * {first}BD + floor({rest} / 1000000BD) as string)"
+    digits = f"concat({head}, lpad(cast({rest} % 1000000BD as string), 6, '0'))"
+    sign = f"if({sql} < 0, '-', '')"
+    return f"case when {size} < {2**63}D then cast(cast({sql} as bigint) as string) else concat({sign}, {digits}) end"
+
+
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+def _timestamp(sql: str, type_: str, physical: str) -> str:
+    """Returns a timestamp in the column's resolution. Finer values are rounded as the reference rounds them."""
+    if type_ == "timestamp_ns" and physical == "INT64:ns":
+        return f"timestampadd(MICROSECOND, (({sql} - pmod({sql}, 1000)) div 1000), {_EPOCH})"
+    if physical == "INT64:ns":
+        return f"timestampadd(MICROSECOND, {sql} div 1000, {_EPOCH})"
+    micros = f"unix_micros({sql})" if physical == "INT96" else f"timestampdiff(MICROSECOND, {_EPOCH}, {sql})"
+    unit = nanoseconds_per_unit(type_) // 1000
+    if unit <= 1:
+        return f"timestampadd(MICROSECOND, {micros}, {_EPOCH})"
+    rounded = f"if({micros} < 0, -1L, 1L) * ((abs({micros}) + {unit // 2}) div {unit}) * {unit}"
+    is_infinite = f"abs({micros}) > {2**63 - 1 - unit}"
+    return f"timestampadd(MICROSECOND, if({is_infinite}, {micros}, {rounded}), {_EPOCH})"
 
 
 def _time_text(micros: str) -> str:

@@ -7,14 +7,14 @@ Spark does not have; `decoding.py` and `write/encoding.py` convert the values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pyspark.sql import types as s
 
 from ...lake.duckdb_text import parse_blob
 from ...lake.errors import SchemaChangeError, UnsupportedError
-from ...lake.types import Column, decimal_parts
+from ...lake.types import TIMESTAMPS, Column, decimal_parts
 from .quoting import quoted, string_literal
 
 FIELD_ID = "parquet.field.id"
@@ -36,7 +36,7 @@ _QUERY_TYPES: Mapping[str, s.DataType] = {
     "uint32": s.LongType(),
     "uint64": s.DecimalType(20, 0),
     "int128": s.DecimalType(38, 0),
-    "uint128": s.DecimalType(38, 0),
+    "uint128": s.StringType(),
     "float32": s.FloatType(),
     "float64": s.DoubleType(),
     "varchar": s.StringType(),
@@ -66,10 +66,26 @@ _READ_TYPES: Mapping[str, s.DataType] = {"uuid": s.BinaryType(), "time": s.LongT
 _READ_TYPES_BY_PHYSICAL_TYPE: Mapping[tuple[str, str], s.DataType] = {
     ("int128", "DOUBLE"): s.DoubleType(),
     ("uint128", "DOUBLE"): s.DoubleType(),
+    ("uint128", "FIXED_LEN_BYTE_ARRAY:decimal(38,0)"): s.DecimalType(38, 0),
     ("timestamp_ns", "INT64:ns"): s.LongType(),
     ("time_ns", "INT64:ns"): s.LongType(),
     ("timetz", "INT64:us"): s.LongType(),
     ("interval", "FIXED_LEN_BYTE_ARRAY"): s.BinaryType(),
+    # Narrower and other types of files that were added, and narrower types that a column was promoted from.
+    ("uint64", "INT32:uint8"): s.ShortType(),
+    ("uint64", "INT32:uint16"): s.IntegerType(),
+    ("uint64", "INT32:uint32"): s.LongType(),
+    ("timestamp", "INT64:ns"): s.LongType(),
+    ("timestamp", "INT96"): s.TimestampType(),
+    ("timestamp_us", "INT64:ns"): s.LongType(),
+    ("timestamp_us", "INT96"): s.TimestampType(),
+    ("timestamptz", "INT64:ns"): s.LongType(),
+    ("timestamp_s", "INT64:ms"): s.TimestampNTZType(),
+    ("timestamp_s", "INT64:us"): s.TimestampNTZType(),
+    ("timestamp_s", "INT96"): s.TimestampType(),
+    ("timestamp_ms", "INT64:us"): s.TimestampNTZType(),
+    ("timestamp_ms", "INT96"): s.TimestampType(),
+    ("timestamp_ns", "INT96"): s.TimestampType(),
 }
 
 MISSING = "missing"
@@ -114,10 +130,18 @@ def _spark_type(column: Column, leaf_type: Callable[[Column], s.DataType], field
 def read_type(column: Column, physical_types: Mapping[int, str]) -> s.DataType:
     """Returns the type in which Spark reads a column without children.
 
-    `physical_types` has the physical types of a file's columns of `WRITER_DEPENDENT_TYPES`, by column id.
+    `physical_types` has the physical types that differ from file to file, by column id: see `read.stored_columns`.
     """
-    by_physical_type = _READ_TYPES_BY_PHYSICAL_TYPE.get((column.type, physical_types.get(column.id, "")))
+    by_physical_type = _read_type_by_physical_type(column, physical_types)
     return by_physical_type or _READ_TYPES.get(column.type) or _leaf_query_type(column)
+
+
+def _read_type_by_physical_type(column: Column, physical_types: Mapping[int, str]) -> s.DataType | None:
+    physical = physical_types.get(column.id, "")
+    parts, stored = decimal_parts(column.type), decimal_parts(physical.partition(":")[2])
+    if parts and stored and parts[1] != stored[1]:
+        return s.DecimalType(*stored)
+    return _READ_TYPES_BY_PHYSICAL_TYPE.get((column.type, physical))
 
 
 def read_field(column: Column, physical_types: Mapping[int, str]) -> s.StructField:
@@ -131,8 +155,19 @@ def read_field(column: Column, physical_types: Mapping[int, str]) -> s.StructFie
 
 def is_encoded(column: Column, physical_types: Mapping[int, str]) -> bool:
     """Whether a file stores a column without children in another form than a query shows it."""
-    depends_on_file = (column.type, physical_types.get(column.id, "")) in _READ_TYPES_BY_PHYSICAL_TYPE
+    depends_on_file = _read_type_by_physical_type(column, physical_types) is not None
     return not column.children and (column.type in _READ_TYPES or depends_on_file)
+
+
+def is_missing(column: Column, physical_types: Mapping[int, str]) -> bool:
+    """Whether a file lacks a column, and the query must fill in its default."""
+    return column.initial_default is not None and physical_types.get(column.id) == MISSING
+
+
+def depends_on_added_file(column: Column) -> bool:
+    """Whether a file that was added may hold the column in a type that Spark does not read as the column's."""
+    decimal = decimal_parts(column.type)
+    return column.type in ("uint64", *TIMESTAMPS) or (decimal is not None and decimal[1] > 0)
 
 
 def has_scan_default(column: Column) -> bool:
@@ -143,9 +178,11 @@ def has_scan_default(column: Column) -> bool:
     return column.type in _TYPES_WITH_SCAN_DEFAULT or (decimal is not None and decimal[0] <= 18)
 
 
-def needs_default(column: Column) -> bool:
-    """Whether the query must fill in the column's default, because Spark's scan cannot."""
-    return column.initial_default is not None and not column.children and not has_scan_default(column)
+def columns_with_query_default(columns: Sequence[Column]) -> list[Column]:
+    """The columns and nested fields whose defaults the query must fill in, because Spark's scan cannot."""
+    nested = [field for column in columns for child in column.children for field in child.walk()]
+    candidates = [*(c for c in columns if not has_scan_default(c)), *nested]
+    return [c for c in candidates if c.initial_default is not None and not c.children]
 
 
 _TYPES_WITH_SCAN_DEFAULT = frozenset(

@@ -24,7 +24,8 @@ _VALUE = "VALUE"
 _CONDITIONS = {
     **{kind: f"VALUE rlike '^{form}$'" for kind, form in _PATTERNS.items()},
     **{kind: f"VALUE between {low} and {high}" for kind, (low, high) in INTEGER_RANGES.items() if low == 0},
-    "uint128": "VALUE >= 0",  # Spark's decimals end before its upper bound
+    "uint128": "VALUE rlike '^(0|[1-9][0-9]{0,38})$'"
+    f" and (length(VALUE) < 39 or VALUE <= '{INTEGER_RANGES['uint128'][1]}')",
     # One value in an array: not two keys of one name, nor a comma after the last, make it invalid for DuckDB.
     "json": "size(from_json(concat('[', regexp_replace(VALUE, ',[ \t\r\n]*(]|})', '$1'), ']'), 'array<string>',"
     " map('allowSingleQuotes', 'false'))) <=> 1",

@@ -110,7 +110,12 @@ def _written_column(column: Column) -> SparkColumn:
         if not column.nulls_allowed:
             message = f"column {column.name} is NOT NULL, and a row has no value for it"
             value = F.when(value.isNull(), F.raise_error(F.lit(message))).otherwise(value)
-    return value.alias(column.name, metadata=field.metadata)
+    metadata = dict(field.metadata)
+    if column.type == "variant":
+        # Spark drops an alias with the name and the metadata of the column in the scan, and then replaces variants in
+        # the scan by columns without metadata.
+        metadata["lake.written"] = True
+    return value.alias(column.name, metadata=metadata)
 
 
 def _writer_options(target: WriteTarget, bytes_per_row: float | None) -> dict[str, str]:
