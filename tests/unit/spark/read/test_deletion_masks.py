@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.ducklake.lake.paths import new_data_file_name
-from dbt.adapters.ducklake.spark.read.deletion_masks import _block_masks, _FileNumbers
+from dbt.adapters.ducklake.spark.read.deletion_masks import _FileNumbers
+from dbt.adapters.ducklake.spark.read.position_blocks import block_masks
 from dbt.adapters.ducklake.spark.read.position_keys import key_hash
 
 
 @given(st.sets(st.integers(0, 1000) | st.sampled_from([63, 64, 127, 2**40, 2**40 + 63])))
 def test_masks_have_one_bit_for_each_deleted_row(deleted: set[int]) -> None:
-    blocks, masks = _block_masks(pa.array(sorted(deleted), pa.int64()))
+    blocks, masks = block_masks(pa.array(sorted(deleted), pa.int64()))
     found = {
         block * 64 + bit
         for block, mask in zip(blocks.to_pylist(), masks.to_pylist(), strict=True)
