@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import dbt.adapters.ducklake
 from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.credentials import DucklakeCredentials
+from dbt.adapters.ducklake.lake.migration import Migration
 
 from .blocks import Block, run_blocks
 
@@ -36,6 +37,10 @@ def open_lake(spark: SparkSession, lake_copy: Callable[[str], str], monkeypatch:
         attach = [{**lake, "catalog": lake_copy(next(copies))} for lake in settings.pop("attach", [])]
         return LakeSession(*local(catalog, data_path), **{**settings, "spark": spark, "attach": attach})
 
+    def migrate(catalog: str, *arguments: Any, **settings: Any) -> Migration:
+        return LakeSession.migrate(local(catalog, None)[0], *arguments, **settings)
+
+    open_.migrate = migrate  # type: ignore[attr-defined]
     monkeypatch.setattr(dbt.adapters.ducklake, "LakeSession", open_)
     return open_
 

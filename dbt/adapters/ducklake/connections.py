@@ -29,6 +29,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from .connection_handle import CommitContext, Cursor, Handle, LakeResponse
 from .credentials import DucklakeCredentials
 from .lake.errors import LakeError
+from .lake.migration import Migration
 from .spark.engine.errors import message_of
 from .spark.session import LakeSession
 
@@ -43,11 +44,20 @@ class _SessionCache:
         self._lock = threading.Lock()
 
     def get(self, credentials: DucklakeCredentials) -> LakeSession:
-        key = repr(sorted(credentials.to_dict().items()))
+        key = self._key(credentials)
         with self._lock:
             if key not in self._sessions:
                 self._sessions[key] = credentials.lake_session()
             return self._sessions[key]
+
+    @staticmethod
+    def _key(credentials: DucklakeCredentials) -> str:
+        return repr(sorted(credentials.to_dict().items()))
+
+    def opened(self, credentials: DucklakeCredentials) -> LakeSession | None:
+        """The session of a profile, if there is one yet."""
+        with self._lock:
+            return self._sessions.get(self._key(credentials))
 
     def close(self) -> None:
         with self._lock:
@@ -75,6 +85,16 @@ class DucklakeConnectionManager(SQLConnectionManager):
     def session(self) -> LakeSession:
         """The session of the profile. It needs no open connection."""
         return _session_cache.get(cast(DucklakeCredentials, self.profile.credentials))
+
+    def migrate(self, to_version: str | None, dry_run: bool) -> Migration:
+        """Migrates the lake of the profile. It is not opened, because an older one cannot be."""
+        credentials = cast(DucklakeCredentials, self.profile.credentials)
+        session = _session_cache.opened(credentials)
+        if session is not None:
+            return session.lake().migrate(to_version, dry_run=dry_run)
+        return LakeSession.migrate(
+            credentials.catalog, to_version, metadata_schema=credentials.metadata_schema, dry_run=dry_run
+        )
 
     def start_spark(self) -> None:
         """Opens the lake, then starts Spark while dbt still parses the project. Errors in the profile come first."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import agate
 from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
@@ -26,7 +26,6 @@ from .column import DucklakeColumn
 from .comments import comment_changes
 from .configs import DucklakeConfig, check_model_config
 from .connection_handle import CommitContext, LakeResponse
-from .credentials import DucklakeCredentials
 from .freshness import last_write_times
 from .history.methods import HistoryMethods
 from .history.node_commit import NodeCommit, dbt_command, default_message
@@ -35,7 +34,6 @@ from .lake.snapshot import Macro, Schema, Table, View
 from .other_adapters import IgnoredSettings, PackageConfig
 from .progress import at_terminal, progress_log
 from .relation import DucklakeRelation
-from .spark.session import LakeSession
 from .spark.sql.definitions import with_new_fields
 from .spark.sql.quoting import quoted, string_literal
 from .spark.sql.types import query_type
@@ -402,18 +400,9 @@ class DucklakeAdapter(HistoryMethods):
 
     @available.parse(lambda *a, **k: "")
     def migrate(self, to_version: str | None, dry_run: bool) -> str:
-        """Brings the lake of the profile to a later format version. Returns what to print.
-
-        The lake is not opened, because an older one cannot be.
-        """
-        credentials = cast(DucklakeCredentials, self.config.credentials)
+        """Brings the lake of the profile to a later format version. Returns what to print."""
         with self.connections.exception_handler("ducklake_migrate"):
-            migration = LakeSession.migrate(
-                credentials.catalog,
-                None if to_version is None else str(to_version),
-                metadata_schema=credentials.metadata_schema,
-                dry_run=dry_run,
-            )
+            migration = self.connections.migrate(None if to_version is None else str(to_version), dry_run)
         if not migration.changes:
             return f"The lake in {migration.location} has format version {migration.to_version} already"
         verb = "would be" if dry_run else "was"
