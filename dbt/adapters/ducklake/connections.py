@@ -159,6 +159,12 @@ class DucklakeConnectionManager(SQLConnectionManager):
         with self.exception_handler("COMMIT"):
             self.get_thread_connection().handle.commit()
 
+    def clear_transaction(self) -> None:
+        """Rolls a running transaction back. Opens no connection: an operation may not need one."""
+        connection = self.get_if_exists()
+        if connection is not None and connection.transaction_open:
+            self._rollback(connection)
+
     def commit_if_has_connection(self) -> None:
         connection = self.get_if_exists()
         if connection is not None and connection.transaction_open:
