@@ -384,9 +384,9 @@ def carry_out(open_lake: Callable[..., Both], kind: str, seed: int, steps: int, 
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [
-        *(("sqlite", seed) for seed in range(120)),
+        *(("sqlite", seed) for seed in range(60)),
         *(("postgres", seed) for seed in range(200, 220)),
-        *(("duckdb", seed) for seed in range(300, 360)),
+        *(("duckdb", seed) for seed in range(300, 320)),
     ],
 )
 def test_random_statements_do_what_the_model_says(
@@ -396,7 +396,7 @@ def test_random_statements_do_what_the_model_says(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(1000, 1300))
+@pytest.mark.parametrize("seed", range(1000, 1400))
 def test_long_sequences_do_what_the_model_says(
     open_lake: Callable[..., Both], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
