@@ -112,8 +112,9 @@ def test_both_engines_read_vectors_that_duckdb_replaces(on_sqlite: Both, reader:
     agree(on_sqlite)
 
 
-@pytest.mark.parametrize("inlining", [0, 10])
-def test_vectors_mix_with_parquet_and_inlined_deletes(lake: Both, inlining: int) -> None:
+@pytest.mark.parametrize(("kind", "inlining"), [("sqlite", 0), ("sqlite", 10), ("postgres", 10), ("duckdb", 10)])
+def test_vectors_mix_with_parquet_and_inlined_deletes(open_lake: Callable[..., Both], kind: str, inlining: int) -> None:
+    lake = open_lake(kind)
     use(lake, inlining=inlining)
     lake.write("spark", *FIRST_DELETES)
     lake.duckdb("delete from t where id in (1, 2)")

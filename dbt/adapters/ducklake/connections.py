@@ -80,6 +80,7 @@ class DucklakeConnectionManager(SQLConnectionManager):
     def __init__(self, profile: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(profile, mp_context)
         self._thread = _ThreadState()
+        self._runs_nodes = False
 
     @property
     def session(self) -> LakeSession:
@@ -98,6 +99,7 @@ class DucklakeConnectionManager(SQLConnectionManager):
 
     def start_spark(self) -> None:
         """Opens the lake, then starts Spark while dbt still parses the project. Errors in the profile come first."""
+        self._runs_nodes = True
         try:
             self.session.start_spark()
         except LakeError as error:
@@ -160,7 +162,14 @@ class DucklakeConnectionManager(SQLConnectionManager):
             self.get_thread_connection().handle.commit()
 
     def clear_transaction(self) -> None:
-        """Rolls a running transaction back. Opens no connection: an operation may not need one."""
+        """Rolls a running transaction back.
+
+        dbt calls this first. It opens the connection of a command that runs nodes, so that an error in the profile comes
+        before them. An operation may need no connection.
+        """
+        if self._runs_nodes:
+            super().clear_transaction()
+            return
         connection = self.get_if_exists()
         if connection is not None and connection.transaction_open:
             self._rollback(connection)
