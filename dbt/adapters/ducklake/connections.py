@@ -164,7 +164,7 @@ class DucklakeConnectionManager(SQLConnectionManager):
     def clear_transaction(self) -> None:
         """Rolls a running transaction back.
 
-        dbt calls this first. It opens the connection of a command that runs nodes, so that an error in the profile comes
+        dbt calls this first. If nodes are about to run, it opens the connection, so that an error in the profile comes
         before them. An operation may need no connection.
         """
         if self._runs_nodes:
