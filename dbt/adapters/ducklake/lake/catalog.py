@@ -16,8 +16,9 @@ from . import tables as t
 from .databases.base import Database, driver_message
 from .databases.connection_string import parse_catalog
 from .errors import CatalogError, NotFoundError, ReadOnlyError
-from .format_versions import EARLIER_VERSIONS, FORMAT_VERSIONS, NEW_LAKES, WRITABLE_VERSIONS, FormatVersion
+from .format_versions import FORMAT_VERSIONS, NEW_LAKES, WRITABLE_VERSIONS, FormatVersion
 from .lake_creation import create_lake, load_settings
+from .migration import can_migrate
 from .options import Options, parse_option
 from .paths import as_folder, same_folder
 from .retry import Retry
@@ -318,7 +319,7 @@ def _format_of(settings: Mapping[str, str], database: Database) -> FormatVersion
     name = settings.get("version", "unknown")
     if name not in FORMAT_VERSIONS:
         advice = "install a newer dbt-ducklake"
-        if name in EARLIER_VERSIONS:
+        if can_migrate(name):
             advice = "bring the lake up to date with `dbt run-operation ducklake_migrate` or LakeSession.migrate"
         raise CatalogError(
             f"the lake in {database.location} has format version {name}, and this package works with"

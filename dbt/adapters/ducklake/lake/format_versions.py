@@ -70,5 +70,3 @@ FORMAT_VERSIONS: Mapping[str, FormatVersion] = {
     version.name: version for version in (V1_0(), V1_1(), V1_1Development())
 }
 WRITABLE_VERSIONS = tuple(name for name, version in FORMAT_VERSIONS.items() if not version.is_read_only)
-EARLIER_VERSIONS = ("0.2", "0.3-dev1", "0.3", "0.4-dev1", "0.4")
-"""Versions that `migration` brings up to date."""

@@ -130,10 +130,7 @@ def _to_0_3(layout: _CatalogLayout) -> Iterator[Change]:
     changes = t.snapshot_changes.c
     yield from layout.missing_columns(t.name_mapping.c.is_partition, default="false")
     yield from layout.missing_columns(changes.author, changes.commit_message, changes.commit_extra_info)
-    stats = t.file_column_stats.c.extra_stats
-    if "ducklake_file_column_statistics" in layout.columns or "extra_stats" not in layout.columns[stats.table.name]:
-        yield from _CatalogLayout(layout.connection, layout.database, {}).missing_columns(stats)
-    yield from layout.missing_columns(t.table_column_stats.c.extra_stats)
+    yield from layout.missing_columns(t.file_column_stats.c.extra_stats, t.table_column_stats.c.extra_stats)
     if t.schema_versions.name not in layout.columns:
         yield from layout.missing_tables(t.schema_versions)
         yield Change("list the schema versions", _list_schema_versions)
@@ -262,6 +259,11 @@ _STEPS: Mapping[str, tuple[str, _Step]] = {
     V1_0.name: (V1_1.name, _to_1_1),
 }
 """The next version of each version, and the step that leads to it."""
+
+
+def can_migrate(version: str) -> bool:
+    """Whether a lake of this version can be brought to a later one."""
+    return version in _STEPS
 
 
 def _steps(found: str, wanted: str, database: Database) -> list[_Step]:

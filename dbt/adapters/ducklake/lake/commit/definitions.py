@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import sqlalchemy as sa
+
 from .. import inlined
 from .. import tables as t
 from ..partitions import PartitionSpec
@@ -144,30 +146,19 @@ class DefinitionRows:
         old_tags = {field.id: field.tags for column in old for field in column.walk()}
         new_tags = {field.id: field.tags for column in new for field in column.walk()}
         for column_id in old_tags.keys() | new_tags.keys():
-            self._write_column_tags(table_id, column_id, old_tags.get(column_id, ()), new_tags.get(column_id, ()))
-
-    def _write_column_tags(self, table_id: int, column_id: int, old: Tags, new: Tags) -> None:
-        tag = t.column_tag
-        for key, old_value, value in _tag_changes(old, new):
-            if old_value is not None:
-                self.rows.end(tag, tag.c.table_id == table_id, tag.c.column_id == column_id, tag.c.key == key)
-            if value is not None:
-                self.rows.add(
-                    tag,
-                    table_id=table_id,
-                    column_id=column_id,
-                    begin_snapshot=self.rows.snapshot_id,
-                    key=key,
-                    value=value,
-                )
+            ids = {"table_id": table_id, "column_id": column_id}
+            self._write_tag_rows(t.column_tag, ids, old_tags.get(column_id, ()), new_tags.get(column_id, ()))
 
     def _write_tags(self, object_id: int, old: Tags, new: Tags) -> None:
-        tag = t.tag
+        self._write_tag_rows(t.tag, {"object_id": object_id}, old, new)
+
+    def _write_tag_rows(self, table: sa.Table, ids: Mapping[str, Any], old: Tags, new: Tags) -> None:
+        """Writes the tags of one thing, which the columns in `ids` identify."""
         for key, old_value, value in _tag_changes(old, new):
             if old_value is not None:
-                self.rows.end(tag, tag.c.object_id == object_id, tag.c.key == key)
+                self.rows.end(table, *(table.c[name] == of for name, of in ids.items()), table.c.key == key)
             if value is not None:
-                self.rows.add(tag, object_id=object_id, begin_snapshot=self.rows.snapshot_id, key=key, value=value)
+                self.rows.add(table, **ids, begin_snapshot=self.rows.snapshot_id, key=key, value=value)
 
     def _write_partition(self, table_id: int, old: PartitionSpec | None, new: PartitionSpec | None) -> None:
         if old == new:
@@ -227,18 +218,8 @@ class DefinitionRows:
         if tag is None:
             return
         for column in sorted(old.keys() | new.keys()):
-            for key, old_value, value in _tag_changes(old.get(column, ()), new.get(column, ())):
-                if old_value is not None:
-                    self.rows.end(tag, tag.c.view_id == view_id, tag.c.column_name == column, tag.c.key == key)
-                if value is not None:
-                    self.rows.add(
-                        tag,
-                        view_id=view_id,
-                        column_name=column,
-                        begin_snapshot=self.rows.snapshot_id,
-                        key=key,
-                        value=value,
-                    )
+            ids = {"view_id": view_id, "column_name": column}
+            self._write_tag_rows(tag, ids, old.get(column, ()), new.get(column, ()))
 
     def _write_macro(self, macro: Macro) -> None:
         macro_id = self.rows.catalog_id(macro.id)

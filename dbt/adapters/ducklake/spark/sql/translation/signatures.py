@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pyspark.sql import types as s
 from pyspark.sql.types import DataType
 
 from . import types as t
-from .expressions import Expression
+from .expressions import Expression, Untranslatable
 
 _TYPES: Mapping[str, DataType] = {
     "boolean": t.BOOLEAN,
@@ -104,7 +105,30 @@ def table(*rows: tuple[str, str]) -> dict[str, list[Signature]]:
     return found
 
 
-def choose(
+def call_by_name(
+    name: str,
+    arguments: Sequence[Expression],
+    signatures: Mapping[str, list[Signature]],
+    rules: Mapping[str, Callable[..., Expression]],
+    implicit_cast: Callable[[Expression, DataType], Expression | None],
+) -> Expression:
+    """Applies a signature of the function that the arguments fit, or else its rule."""
+    if name in signatures:
+        found = _choose(signatures[name], arguments, implicit_cast)
+        if found is not None:
+            return found
+    rule = rules.get(name)
+    if rule is not None:
+        try:
+            inspect.signature(rule).bind(*arguments)
+        except TypeError:
+            raise Untranslatable(f"{name}() with {len(arguments)} arguments") from None
+        return rule(*arguments)
+    what = ", ".join(a.type.simpleString() for a in arguments)
+    raise Untranslatable(f"{name}()" + (f" of {what}" if name in signatures else ""))
+
+
+def _choose(
     signatures: Sequence[Signature],
     arguments: Sequence[Expression],
     implicit_cast: Callable[[Expression, DataType], Expression | None],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from ..queries import QueryTranslator
 from ..relations import Relation
 from ..scalars import AggregateCall
 from ..scopes import Scope
-from ..signatures import Signature, choose
+from ..signatures import Signature, call_by_name
 from . import aggregates, arithmetic, casts, collections, numbers, texts, times
 from .intervals import parse_interval
 from .words import quote, string
@@ -228,19 +227,7 @@ class ToDuckDB(QueryTranslator):
             return general(self, arguments)
         if name in _CAST_FUNCTIONS and len(arguments) == 1:
             return casts.cast(arguments[0], _CAST_FUNCTIONS[name])
-        if name in _TABLE:
-            found = choose(_TABLE[name], arguments, implicit_cast)
-            if found is not None:
-                return found
-        rule = _FUNCTIONS.get(name)
-        if rule is not None:
-            try:
-                inspect.signature(rule).bind(*arguments)
-            except TypeError:
-                raise Untranslatable(f"{name}() with {len(arguments)} arguments") from None
-            return rule(*arguments)
-        what = ", ".join(a.type.simpleString() for a in arguments)
-        raise Untranslatable(f"{name}()" + (f" of {what}" if name in _TABLE else ""))
+        return call_by_name(name, arguments, _TABLE, _FUNCTIONS, implicit_cast)
 
 
 def implicit_cast(value: Expression, target: DataType) -> Expression | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from ..queries import QueryTranslator
 from ..relations import Relation, RelationResolver
 from ..scalars import AggregateCall, function_name
 from ..scopes import Scope
-from ..signatures import Signature, choose
+from ..signatures import Signature, call_by_name
 from . import aggregates, arithmetic, casts, intervals, numbers, texts, times
 from .words import cast_to, quote, string
 
@@ -229,19 +228,7 @@ class ToSpark(QueryTranslator):
             return Expression(cast_to(f"array_size({arguments[0].sql})", t.LONG), t.LONG)
         if name == "json_extract_string" and len(arguments) == 2 and isinstance(arguments[1].constant, str):
             return texts.json_text(arguments[0], _json_path(arguments[1].constant))
-        if name in _TABLE:
-            found = choose(_TABLE[name], arguments, _implicit_cast)
-            if found is not None:
-                return found
-        rule = _FUNCTIONS.get(name)
-        if rule is not None:
-            try:
-                inspect.signature(rule).bind(*arguments)
-            except TypeError:
-                raise Untranslatable(f"{name}() with {len(arguments)} arguments") from None
-            return rule(*arguments)
-        what = ", ".join(a.type.simpleString() for a in arguments)
-        raise Untranslatable(f"{name}()" + (f" of {what}" if name in _TABLE else ""))
+        return call_by_name(name, arguments, _TABLE, _FUNCTIONS, _implicit_cast)
 
     def _json_text(self, node: exp.JSONExtractScalar, scope: Scope) -> Expression:
         path = node.expression
