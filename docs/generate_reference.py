@@ -37,6 +37,7 @@ PROFILE = {
     "read_only": "Refuse every change.",
     "create_if_not_exists": "Create a missing lake.",
     "data_inlining_row_limit": "Used where the lake does not set the [option](options.md) of this name.",
+    "encrypted": "Whether the files of a new lake are [encrypted](../storage.md#encryption).",
     "format_version": "The [format version](../connecting.md#format-versions) of a new lake: `'1.0'` or `'1.1'`.",
     "retry": "[Retries](../transactions.md#retries) of commits and of statements with a conflict.",
     "spark": "[Where Spark runs](../connecting.md#spark), and its settings.",
@@ -61,6 +62,7 @@ PROFILE = {
     "attach.read_only": "As above.",
     "attach.create_if_not_exists": "As above.",
     "attach.format_version": "As above.",
+    "attach.encrypted": "As above.",
     "attach.snapshot_version": "Read the lake as of this snapshot. It is then read-only.",
     "attach.snapshot_time": "Read the lake as of this time. It is then read-only.",
 }

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake.lake.catalog import Catalog
+from dbt.adapters.ducklake.spark.engine.parquet_encryption import JAR
 from dbt.adapters.ducklake.spark.engine.spark_session import LISTING_SETTINGS, SESSION_SETTINGS, START_SETTINGS
 
 from . import servers
@@ -39,7 +40,8 @@ def spark() -> Iterator[SparkSession]:
     for key, value in {**START_SETTINGS, **SESSION_SETTINGS, **LISTING_SETTINGS}.items():
         builder = builder.config(key, value)
     session = (
-        builder.config("spark.sql.shuffle.partitions", "2")
+        builder.config("spark.jars", str(JAR))
+        .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.log.level", "OFF")
         .getOrCreate()

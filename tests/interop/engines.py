@@ -62,11 +62,20 @@ class Both:
     one process, and one instance, at a time.
     """
 
-    def __init__(self, spark: SparkSession, address: Any, data_path: str | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        address: Any,
+        data_path: str | None = None,
+        encrypted: bool = False,
+        **options: Any,
+    ) -> None:
         self.address = address
         self.data_path = address.data_path if data_path is None else data_path
         self.options = options
-        self.lake = LakeSession(address.catalog, data_path=self.data_path, spark=spark, author="us")
+        self.lake = LakeSession(
+            address.catalog, data_path=self.data_path, spark=spark, author="us", encrypted=encrypted
+        )
 
     def close(self) -> None:
         self.lake.close()

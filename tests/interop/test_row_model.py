@@ -378,7 +378,7 @@ def carry_out(open_lake: Callable[..., Both], kind: str, seed: int, steps: int, 
         (deletion_masks, "MAX_FILES"),
     ):
         patch.setattr(module, name, getattr(module, name))
-    Run(open_lake(kind), seed, kind).execute(steps, looks=1 if steps == STEPS else 5)
+    Run(open_lake(kind, encrypted=seed % 5 == 4), seed, kind).execute(steps, looks=1 if steps == STEPS else 5)
 
 
 @pytest.mark.parametrize(

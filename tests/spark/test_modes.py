@@ -22,7 +22,8 @@ from dbt.adapters.ducklake import LakeSession
 settings = {"config": {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}}
 key, _, where = sys.argv[1].partition("=")
 settings[key] = where
-with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings) as lake:
+other = {"name": "secret", "catalog": "sqlite:other.sqlite", "data_path": "c [d]/", "encrypted": True}
+with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings, attach=[other]) as lake:
     lake.execute("create table t (a int not null, s string, l array<string>) partitioned by (s)")
     lake.execute("insert into t select id, concat('k', id % 2), array('q', null) from range(100)")
     lake.execute("create view v as select a, l from t where a >= 90")
@@ -49,6 +50,9 @@ with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings) 
     lake.execute("create table two as select 1 as id, 'a' as v union all select 2, 'b'")
     lake.execute("create table many as select id from range(0, 100000, 1, 4)")
     files = [lake.sql(f"select * from ducklake_list_files('{name}')").count() for name in ("two", "many")]
+    lake.execute("create table secret.main.t as select * from t")
+    lake.execute("delete from secret.main.t where a < 50")
+    print(lake.sql("select count(*) as n, sum(size(l)) as l from secret.main.t").toArrow().to_pylist())
     lake.spark.sql("set spark.sql.ansi.doubleQuotedIdentifiers=true")
     print([{"files": files}], lake.sql('select count(*) as n from "two" where "id" = 2').toArrow().to_pylist())
 """
@@ -60,6 +64,7 @@ EXPECTED = [
     "[{'n': 100, 'next(n)': 200}]",
     "[{'c': 'delete', 'n': 3}] [{'diff': 'added', 'n': 3}]",
     "[{'n': 3}] 0",
+    "[{'n': 51, 'l': 100}]",
     "[{'files': [1, 4]}] [{'n': 1}]",
 ]
 

@@ -71,6 +71,7 @@ _FIELDS: Mapping[str, _Rule] = {
     "create_if_not_exists": _FLAG,
     "data_inlining_row_limit": _Rule(_is_count, "a number of rows"),
     "format_version": _Rule(lambda v: v in WRITABLE_VERSIONS, f"one of {WRITABLE_VERSIONS}, in quotes"),
+    "encrypted": _FLAG,
     "retry": _Rule(_is_mapping, "the fields max_count, wait_ms and backoff"),
     "spark": _Rule(_is_mapping, "the fields master or remote, config and keep_alive"),
     "storage": _Rule(_is_mapping, "the fields endpoint, region, key, secret and session_token", secret=True),
@@ -100,6 +101,7 @@ _ATTACH: Mapping[str, _Rule] = {
             "read_only",
             "create_if_not_exists",
             "format_version",
+            "encrypted",
         )
     },
     "name": _NAME,
@@ -133,6 +135,7 @@ class DucklakeCredentials(Credentials):
     create_if_not_exists: bool = True
     data_inlining_row_limit: int | None = None
     format_version: str | None = None
+    encrypted: bool = False
     retry: dict[str, Any] | None = None
     spark: dict[str, Any] | None = field(default=None, repr=False)
     storage: dict[str, Any] | None = field(default=None, repr=False)
@@ -204,6 +207,7 @@ class DucklakeCredentials(Credentials):
             create_if_not_exists=self.create_if_not_exists,
             data_inlining_row_limit=self.data_inlining_row_limit,
             format_version=self.format_version,
+            encrypted=self.encrypted,
             retry=Retry(**(self.retry or {})),
             storage={k: str(v) for k, v in (self.storage or {}).items()} or None,
             attach=self.attach or (),

@@ -186,12 +186,22 @@ def test_a_lake_without_option_scopes_is_refused_by_its_version(tmp_path: Path) 
 
 
 @every_reference_catalog
-def test_an_encrypted_lake_is_refused(kind: str, new_lake: NewLake) -> None:
+def test_an_encrypted_lake_of_the_reference_stays_one(kind: str, new_lake: NewLake) -> None:
     address = new_lake(kind)
     with attached(address, encrypted=1):
         pass
-    with pytest.raises(CatalogError, match="is encrypted, .* use it with DuckDB, or copy it"):
-        Lake(address)
+    assert Lake(address).catalog.is_encrypted
+
+
+@every_catalog
+def test_a_new_lake_can_be_encrypted_and_another_cannot_become_so(kind: str, new_lake: NewLake) -> None:
+    assert Lake(new_lake(kind), encrypted=True).catalog.is_encrypted
+    plain = Lake(new_lake(kind))
+    assert not plain.catalog.is_encrypted
+    with pytest.raises(
+        CatalogError, match="encrypted is true, but the lake in .* is not encrypted, .* copy the tables"
+    ):
+        Lake(plain.address, encrypted=True)
 
 
 @every_catalog

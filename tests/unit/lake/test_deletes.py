@@ -15,7 +15,6 @@ from dbt.adapters.ducklake.lake import deletes
 from dbt.adapters.ducklake.lake import tables as t
 from dbt.adapters.ducklake.lake.deletes import (
     SNAPSHOT_COLUMN,
-    FileStore,
     NewDeleteFile,
     PositionDeletes,
     delete_file_for_snapshot,
@@ -24,6 +23,7 @@ from dbt.adapters.ducklake.lake.deletes import (
     read_delete_file,
     write_delete_file,
 )
+from dbt.adapters.ducklake.lake.file_store import FileStore
 from dbt.adapters.ducklake.lake.files import table_files
 
 from ...conftest import LakeAddress

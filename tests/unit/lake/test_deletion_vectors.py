@@ -19,7 +19,6 @@ from pyroaring import BitMap64
 from dbt.adapters.ducklake.lake.deletes import (
     PUFFIN,
     SNAPSHOT_COLUMN,
-    FileStore,
     delete_file_for_snapshot,
     read_delete_file,
     write_delete_file,
@@ -33,6 +32,7 @@ from dbt.adapters.ducklake.lake.deletion_vectors import (
     encode_container,
 )
 from dbt.adapters.ducklake.lake.errors import LakeError
+from dbt.adapters.ducklake.lake.file_store import FileStore
 
 STORE = FileStore(pafs.LocalFileSystem(), str)
 DATA_FILE = "/lake/main/t/ducklake-1.parquet"

@@ -69,6 +69,7 @@ class Catalog:
         retry: Retry,
         option_defaults: Mapping[str, str],
         format_version: FormatVersion,
+        is_encrypted: bool = False,
     ) -> None:
         self.database = database
         self.format = format_version
@@ -78,6 +79,8 @@ class Catalog:
         self.retry = retry
         self.option_defaults = option_defaults
         """Defaults of this session for options that the lake does not set."""
+        self.is_encrypted = is_encrypted
+        """Whether new files are encrypted."""
         self._engine = engine
 
     @classmethod
@@ -93,10 +96,11 @@ class Catalog:
         retry: Retry | None = None,
         data_inlining_row_limit: int | None = None,
         format_version: str | None = None,
+        encrypted: bool = False,
     ) -> Catalog:
         """Opens the lake that a catalog string names. Creates it if there is none and that is allowed.
 
-        `format_version` is that of a new lake. An existing lake keeps its own.
+        `format_version` and `encrypted` are those of a new lake. An existing lake keeps its own.
         """
         new_format = _writable_version(format_version or NEW_LAKES)
         database = parse_catalog(catalog)
@@ -129,10 +133,16 @@ class Catalog:
                 )
             folder = as_folder(data_path)
             settings = _connect(
-                database, retry, lambda: create_lake(engine, database, metadata_schema, folder, new_format)
+                database, retry, lambda: create_lake(engine, database, metadata_schema, folder, new_format, encrypted)
             )
         found_format = _format_of(settings, database)
         _connect(database, retry, lambda: _check_layout(engine, database, found_format))
+        is_encrypted = settings.get("encrypted", "false").lower() == "true"
+        if encrypted and not is_encrypted:
+            raise CatalogError(
+                f"encrypted is true, but the lake in {database.location} is not encrypted, and files that are written"
+                " can not become so; leave encrypted out, or copy the tables into a new lake"
+            )
         stored_path = settings["data_path"]
         if data_path and not same_folder(data_path, stored_path) and not override_data_path:
             raise CatalogError(
@@ -148,6 +158,7 @@ class Catalog:
             retry=retry,
             option_defaults=option_defaults,
             format_version=found_format,
+            is_encrypted=is_encrypted,
         )
 
     def __repr__(self) -> str:
@@ -315,7 +326,7 @@ def _writable_version(name: str) -> FormatVersion:
 
 
 def _format_of(settings: Mapping[str, str], database: Database) -> FormatVersion:
-    """The format version of a lake. Raises if it is not known, or if the lake is encrypted."""
+    """The format version of a lake. Raises if it is not known."""
     name = settings.get("version", "unknown")
     if name not in FORMAT_VERSIONS:
         advice = "install a newer dbt-ducklake"
@@ -324,11 +335,6 @@ def _format_of(settings: Mapping[str, str], database: Database) -> FormatVersion
         raise CatalogError(
             f"the lake in {database.location} has format version {name}, and this package works with"
             f" {' and '.join(WRITABLE_VERSIONS)}; {advice}"
-        )
-    if settings.get("encrypted", "false").lower() == "true":
-        raise CatalogError(
-            f"the lake in {database.location} is encrypted, in DuckDB's own way, which Spark's Parquet reader can not"
-            " decrypt; use it with DuckDB, or copy it into a lake without ENCRYPTED"
         )
     return FORMAT_VERSIONS[name]
 

@@ -16,19 +16,19 @@ version of the table then shows the rows that were deleted before.)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 import sqlalchemy as sa
 
 from . import deletion_vectors
 from . import tables as t
 from .catalog import Catalog
+from .encryption import FileKey
 from .errors import LakeError
+from .file_store import FileStore
 from .paths import new_delete_file_name, relative_to, resolve
 
 PARQUET, PUFFIN = "parquet", "puffin"
@@ -60,6 +60,8 @@ class NewDeleteFile:
     format: str = PARQUET
     row_group_count: int | None = None
     """None for a deletion vector."""
+    encryption_key: FileKey | None = None
+    """A deletion vector has one too in an encrypted lake, as the reference demands, but is never encrypted."""
 
 
 @dataclass(frozen=True)
@@ -82,47 +84,31 @@ class PositionDeletes:
         )
 
 
-@dataclass(frozen=True)
-class FileStore:
-    """Access to the files of a lake."""
-
-    filesystem: pafs.FileSystem
-    native_path: Callable[[str], str]
-    """Converts a path of the lake to a path of the file system."""
-
-    def open_output_stream(self, path: str) -> pa.NativeFile:
-        """Opens a new file of the lake. Creates its folder if there is none: a table of added files may have none."""
-        native_path = self.native_path(path)
-        try:
-            return self.filesystem.open_output_stream(native_path)
-        except FileNotFoundError:  # object stores have no folders, so none is missing there
-            self.filesystem.create_dir(native_path.rsplit("/", 1)[0], recursive=True)
-            return self.filesystem.open_output_stream(native_path)
-
-
 def delete_file_schema(with_snapshots: bool) -> pa.Schema:
     return pa.schema([_PATH, _POSITION, _SNAPSHOT] if with_snapshots else [_PATH, _POSITION])
 
 
-def read_delete_file(store: FileStore, path: str, begin_snapshot: int | None, format: str = PARQUET) -> pa.Table:
+def read_delete_file(
+    store: FileStore, path: str, begin_snapshot: int | None, format: str = PARQUET, key: FileKey | None = None
+) -> pa.Table:
     """The positions in a delete file and the snapshots that deleted them.
 
     Positions of a file without snapshots were deleted by `begin_snapshot`. It is None if the file is only staged:
     all its positions are new then, and the result has no snapshots.
     """
-    rows, _ = _read(store, path, format)
+    rows, _ = _read(store, path, format, key)
     if SNAPSHOT_COLUMN in rows.column_names or begin_snapshot is None:
         return rows
     return rows.append_column(SNAPSHOT_COLUMN, _repeated(begin_snapshot, rows.num_rows))
 
 
-def _read(store: FileStore, path: str, format: str) -> tuple[pa.Table, str | None]:
+def _read(store: FileStore, path: str, format: str, key: FileKey | None) -> tuple[pa.Table, str | None]:
     """The positions in a delete file, with their snapshots if it names any, and the data file if it names one."""
     if format == PUFFIN:
         return _read_vectors(store, path)
     if format != PARQUET:
         raise LakeError(f"the delete file {path} is of the format {format!r}; known are {PARQUET} and {PUFFIN}")
-    rows = pq.read_table(store.native_path(path), filesystem=store.filesystem, partitioning=None)
+    rows = store.read_table(path, key)
     data_file = rows.column("file_path")[0].as_py() if rows.num_rows else None
     return rows.select([name for name in ("pos", SNAPSHOT_COLUMN) if name in rows.column_names]), data_file
 
@@ -186,9 +172,9 @@ def _write(
     path = folder + new_delete_file_name()
     with_snapshots = SNAPSHOT_COLUMN in rows.column_names
     rows = rows.add_column(0, "file_path", pa.repeat(data_file, rows.num_rows))
-    with store.open_output_stream(path) as sink:
-        pq.write_table(rows.cast(delete_file_schema(with_snapshots)), sink, compression="zstd")
-    return describe_delete_file(store, path, folder, last_snapshot)
+    key = store.new_key()
+    store.write_table(rows.cast(delete_file_schema(with_snapshots)), path, key, compression="zstd")
+    return describe_delete_file(store, path, folder, last_snapshot, key)
 
 
 def _write_vectors(
@@ -208,15 +194,25 @@ def _write_vectors(
         sink.write(content)
     relative, is_relative = relative_to(path, folder)
     return NewDeleteFile(
-        relative, is_relative, rows.num_rows, len(content), footer_size, first_snapshot, last_snapshot, PUFFIN
+        relative,
+        is_relative,
+        rows.num_rows,
+        len(content),
+        footer_size,
+        first_snapshot,
+        last_snapshot,
+        PUFFIN,
+        encryption_key=store.new_key(),
     )
 
 
-def describe_delete_file(store: FileStore, path: str, folder: str, last_snapshot: int | None) -> NewDeleteFile:
+def describe_delete_file(
+    store: FileStore, path: str, folder: str, last_snapshot: int | None, key: FileKey | None
+) -> NewDeleteFile:
     """The catalog's description of a Parquet delete file that was just written, taken from its footer."""
-    native_path = store.native_path(path)
-    size = store.filesystem.get_file_info(native_path).size
-    footer = pq.read_metadata(native_path, filesystem=store.filesystem)
+    size = store.filesystem.get_file_info(store.native_path(path)).size
+    read = store.read_footer(path, key)
+    footer = read.metadata
     first_snapshot = None
     if last_snapshot is not None:
         index = footer.schema.to_arrow_schema().names.index(SNAPSHOT_COLUMN)
@@ -228,10 +224,11 @@ def describe_delete_file(store: FileStore, path: str, folder: str, last_snapshot
         is_relative,
         footer.num_rows,
         size,
-        footer.serialized_size,
+        read.size,
         first_snapshot,
         last_snapshot,
         row_group_count=footer.num_row_groups,
+        encryption_key=key,
     )
 
 
@@ -240,7 +237,7 @@ def delete_file_for_snapshot(store: FileStore, folder: str, file: NewDeleteFile,
     if file.last_snapshot is None or file.last_snapshot == snapshot:
         return file
     path = resolve(folder, file.path, file.path_is_relative)
-    rows, data_file = _read(store, path, file.format)
+    rows, data_file = _read(store, path, file.format, file.encryption_key)
     assert data_file is not None, path
     named = rows.column(SNAPSHOT_COLUMN)
     snapshots = pc.if_else(pc.equal(named, file.last_snapshot), pa.scalar(snapshot, pa.int64()), named)
@@ -298,7 +295,8 @@ def inlined_deletes_as_files(
         rows = pa.table(list(zip(*inlined_rows[file_id], strict=True)), ["pos", SNAPSHOT_COLUMN])
         if (current := delete_files.get(file_id)) is not None:
             delete_path = resolve(folder, current.path, bool(current.path_is_relative))
-            before = read_delete_file(store, delete_path, current.begin_snapshot, current.format or PARQUET)
+            key = FileKey.from_catalog(current.encryption_key)
+            before = read_delete_file(store, delete_path, current.begin_snapshot, current.format or PARQUET, key)
             rows = pa.concat_tables([before.cast(rows.schema), rows])
         last_snapshot = pc.max(rows.column(SNAPSHOT_COLUMN)).as_py()
         result[file_id] = _write(store, folder, path, rows.sort_by("pos"), last_snapshot)

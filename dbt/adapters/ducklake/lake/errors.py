@@ -28,7 +28,7 @@ class LakeError(Exception):
 
 
 class CatalogError(LakeError):
-    """The catalog cannot be opened, or holds a lake of another version or an encrypted one.
+    """The catalog cannot be opened or holds a lake of another version.
 
     Catch it when opening a lake. Correct the catalog string or the settings, or start the database server.
     """

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from . import tables as t
 from .catalog import Catalog
 from .deletes import PositionDeletes
+from .encryption import FileKey
 from .partitions import PartitionField, PartitionSpec, parse_transform
 from .paths import has_data_file_name, resolve
 from .predicates import Predicate
@@ -55,6 +56,7 @@ class NewDataFile:
     position_deletes: PositionDeletes | None = None
     """Rows of the file that the same transaction deleted again."""
     row_group_count: int | None = None
+    encryption_key: FileKey | None = None
 
     @property
     def live_rows(self) -> int:
@@ -76,6 +78,7 @@ class DeleteFile:
     """The last snapshot that its positions name; None if they name none."""
     file_size_bytes: int | None = None
     footer_size: int | None = None
+    encryption_key: FileKey | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class DataFile:
     """At most one, unless the reference rewrote the file: it may flush later deletes into another delete file."""
     inlined_deletes: tuple[int, ...] = field(default=())
     """Deleted positions of the file that the catalog stores."""
+    encryption_key: FileKey | None = None
 
     @property
     def delete_file(self) -> DeleteFile | None:
@@ -133,6 +137,7 @@ DATA_FILE_COLUMNS = tuple(
         "partition_id",
         "mapping_id",
         "partial_max",
+        "encryption_key",
     )
 )
 """The columns that `data_file_from_row` needs."""
@@ -147,6 +152,7 @@ DELETE_FILE_COLUMNS = (
     t.delete_file.c.partial_max.label("delete_partial_max"),
     t.delete_file.c.file_size_bytes.label("delete_size"),
     t.delete_file.c.footer_size.label("delete_footer_size"),
+    t.delete_file.c.encryption_key.label("delete_encryption_key"),
 )
 """The columns that `delete_file_from_row` needs."""
 
@@ -165,6 +171,7 @@ def data_file_from_row(row: Any, folder: str) -> DataFile:
         partition_id=row.partition_id,
         mapping_id=row.mapping_id,
         partial_max=row.partial_max,
+        encryption_key=FileKey.from_catalog(row.encryption_key),
     )
 
 
@@ -178,6 +185,7 @@ def delete_file_from_row(row: Any, folder: str) -> DeleteFile:
         row.delete_partial_max,
         row.delete_size,
         row.delete_footer_size,
+        FileKey.from_catalog(row.delete_encryption_key),
     )
 
 

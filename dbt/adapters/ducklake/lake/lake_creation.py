@@ -36,13 +36,14 @@ def create_lake(
     metadata_schema: str | None,
     data_path: str,
     format_version: FormatVersion,
+    encrypted: bool = False,
 ) -> dict[str, str]:
     """Creates a lake and returns its global settings, or those of a lake that another process creates meanwhile."""
     settings = {
         "version": format_version.name,
         "created_by": _creator(),
         "data_path": data_path,
-        "encrypted": "false",
+        "encrypted": "true" if encrypted else "false",
     }
     database.create_folder()
     try:

@@ -14,7 +14,7 @@ from .catalog import Catalog, SnapshotInfo
 from .commit import protocol
 from .commit.protocol import Committed
 from .commit.staged import CommitInfo, DataChanges, Staged
-from .deletes import FileStore, PositionDeletes
+from .deletes import PositionDeletes
 from .errors import AlreadyExistsError, LakeError, OptionError, SchemaChangeError
 from .evolution import (
     ColumnIds,
@@ -25,6 +25,7 @@ from .evolution import (
     set_sort,
     with_comment,
 )
+from .file_store import FileStore
 from .files import DataFile, NewDataFile
 from .options import OptionKey, Options, parse_option
 from .paths import filesystem_for, folder_for_name, new_uuid7
@@ -131,7 +132,7 @@ class Transaction:
     @property
     def store(self) -> FileStore:
         """Access to the lake's files."""
-        return self._store or FileStore(*filesystem_for(self.catalog.data_path))
+        return self._store or FileStore(*filesystem_for(self.catalog.data_path), self.catalog.is_encrypted)
 
     @property
     def state(self) -> LakeState:

@@ -63,6 +63,7 @@ class LakeSession:
         create_if_not_exists: bool = True,
         data_inlining_row_limit: int | None = None,
         format_version: str | None = None,
+        encrypted: bool = False,
         retry: Mapping[str, Any] | Retry | None = None,
         storage: Mapping[str, str] | None = None,
         attach: Sequence[Mapping[str, Any]] = (),
@@ -86,6 +87,7 @@ class LakeSession:
             snapshot_version=snapshot_version,
             data_inlining_row_limit=data_inlining_row_limit,
             format_version=format_version,
+            encrypted=encrypted,
         )
         self._lakes = {database.lower(): main}
         for attached in attach:

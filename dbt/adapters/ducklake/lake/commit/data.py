@@ -138,6 +138,7 @@ class DataRows:
             footer_size=file.footer_size,
             partial_max=file.last_snapshot,
             row_group_count=file.row_group_count,
+            encryption_key=file.encryption_key and file.encryption_key.catalog_text(),
         )
 
     def _add_data_files(self, table_id: int, table: Table, files: Sequence[NewDataFile]) -> None:
@@ -168,6 +169,7 @@ class DataRows:
             partition_id=None if file.partition_id is None else self.rows.catalog_id(file.partition_id),
             mapping_id=mapping_id,
             row_group_count=file.row_group_count,
+            encryption_key=file.encryption_key and file.encryption_key.catalog_text(),
         )
         if file.position_deletes is not None and file.position_deletes.delete_file is not None:
             self._add_delete_file(table_id, file_id, file.position_deletes.delete_file)

@@ -109,7 +109,6 @@ class CommandContext:
             table=table,
             folder=self.state.table_folder(self.lake.catalog.data_path, table),
             options=self.transaction.options,
-            filesystem=self.lake.filesystem,
-            native_path=self.lake.native_path,
+            store=self.lake.file_store,
             spark_write_path=spark_write_path,
         )

@@ -20,6 +20,7 @@ from ...lake.deletes import (
     describe_delete_file,
     write_delete_file,
 )
+from ...lake.encryption import FileKey
 from ...lake.files import DataFile
 from ...lake.paths import new_delete_file_name, new_uuid7
 from ...lake.snapshot import Table
@@ -145,11 +146,11 @@ class PositionDeletesWriter:
         writer = rows.select(_DATA_FILE, *fields).write.mode("error").partitionBy(_DATA_FILE)
         options = {"compression": "zstd", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
         try:
-            writer.options(**options).parquet(self.target.spark_write_path(folder))
+            key = self.target.write_parquet(spark, writer.options(**options), folder)
             snapshot = self.snapshot if with_snapshots else None
             paths = [path for path, _ in list_parquet_files(self.target, folder)]
             by_id = {f.id: f for f in files.values()}
-            return dict(FILE_POOL.map(lambda path: self._move_to_final_name(path, by_id, snapshot), paths))
+            return dict(FILE_POOL.map(lambda path: self._move_to_final_name(path, by_id, snapshot, key), paths))
         finally:
             remove_folder(self.target, folder)
 
@@ -165,13 +166,13 @@ class PositionDeletesWriter:
         ]
 
     def _move_to_final_name(
-        self, path: str, files: Mapping[int, DataFile], snapshot: int | None
+        self, path: str, files: Mapping[int, DataFile], snapshot: int | None, key: FileKey | None
     ) -> tuple[int, PositionDeletes]:
         """Moves a delete file that Spark wrote into the table's folder. Returns its data file's id and the deletes."""
         file_id = int(path.rsplit("/", 2)[-2].removeprefix(f"{_DATA_FILE}="))
         final = self.target.folder + new_delete_file_name()
         self.target.filesystem.move(self.target.native_path(path), self.target.native_path(final))
-        new = describe_delete_file(self.store, final, self.target.folder, snapshot)
+        new = describe_delete_file(self.store, final, self.target.folder, snapshot, key)
         return file_id, PositionDeletes(new, replaced_delete_file_id=_committed_delete_file_id(files[file_id]))
 
 

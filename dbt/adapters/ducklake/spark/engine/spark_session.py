@@ -16,6 +16,7 @@ from ...lake.errors import LakeError
 from .connect_requirements import check_packages, check_reachable
 from .jvm import check_java, start_jvm
 from .keep_alive import WarmServer, parse_duration
+from .parquet_encryption import JAR
 from .progress import ConnectProgress, Progress, is_connect, progress_of_group, web_page
 
 SESSION_SETTINGS: Mapping[str, str] = {
@@ -48,6 +49,7 @@ _DOUBLE_QUOTED_NAMES = {"spark.sql.ansi.doubleQuotedIdentifiers": "false", "spar
 """The settings with which `"..."` is a name, and their defaults. Both have to be true."""
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_JARS = "spark.jars"
 _LOG_CONFIG = (Path(__file__).parent / "log4j2.properties").as_uri()
 
 _S3A_SETTINGS = {
@@ -256,6 +258,8 @@ class Engine:
         if self._remote:
             check_reachable(self._remote)
             builder = builder.remote(self._remote)
+            if self._remote.startswith("local"):  # PySpark starts the server
+                settings[_JARS] = self._jars()
         else:
             builder = builder.master(self._master or "local[*]")
             settings = self._start_settings()
@@ -273,8 +277,13 @@ class Engine:
         """The settings of a Spark that is started here."""
         settings = {**START_SETTINGS, **self._settings(), **self._config}
         java_options = settings.get(_JAVA_OPTIONS, "")
+        settings[_JARS] = self._jars()
         settings[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={_LOG_CONFIG} {java_options}".strip()
         return settings
+
+    def _jars(self) -> str:
+        """The jars of a Spark that is started here: the user's, and the one for encrypted files."""
+        return ",".join(filter(None, (self._config.get(_JARS), str(JAR))))
 
     def warm_server(self) -> WarmServer:
         """The server that `keep_alive` keeps, whether or not it runs."""

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame
 from ...lake import paths
 from ...lake import tables as t
 from ...lake.catalog import Catalog, SnapshotInfo
-from ...lake.deletes import FileStore, PositionDeletes, read_delete_file
+from ...lake.deletes import PositionDeletes, read_delete_file
 from ...lake.errors import NotFoundError
+from ...lake.file_store import FileStore
 from ...lake.files import DataFile, DeleteFile, NameMap, NewDataFile, name_maps, table_files
 from ...lake.format_versions import FORMAT_VERSIONS
 from ...lake.inlined import read_inlined_rows
@@ -27,6 +28,7 @@ from ...lake.retry import Retry
 from ...lake.snapshot import LakeState, Table
 from ...lake.snapshot_loader import ColumnHistory, Snapshots, read_column_history
 from ...lake.transaction import Transaction
+from ..engine.parquet_encryption import encrypted_path
 from .file_cache import FileCache
 from .parquet import FileReader
 from .scan import TableScan
@@ -69,6 +71,7 @@ class Lake:
         snapshot_time: datetime.datetime | None = None,
         data_inlining_row_limit: int | None = None,
         format_version: str | None = None,
+        encrypted: bool = False,
     ) -> Lake:
         opened = Catalog.open(
             catalog,
@@ -80,6 +83,7 @@ class Lake:
             retry=retry,
             data_inlining_row_limit=data_inlining_row_limit,
             format_version=format_version,
+            encrypted=encrypted,
         )
         filesystem, native = paths.filesystem_for(opened.data_path, storage)
         return cls(name, opened, Snapshots(opened), filesystem, native, snapshot_version, snapshot_time)
@@ -98,7 +102,7 @@ class Lake:
     @property
     def file_reader(self) -> FileReader:
         return FileReader(
-            paths.spark_read_path,
+            _spark_read_path,
             self.read_footer,
             self.read_deletes,
             self.read_delete_file,
@@ -109,11 +113,12 @@ class Lake:
 
     @property
     def file_store(self) -> FileStore:
-        return FileStore(self.filesystem, self.native_path)
+        return FileStore(self.filesystem, self.native_path, self.catalog.is_encrypted)
 
-    def read_footer(self, path: str) -> pq.FileMetaData:
+    def read_footer(self, file: DataFile) -> pq.FileMetaData:
         """The footer of a data file."""
-        return self._footers.get(path, lambda: pq.read_metadata(self.native_path(path), filesystem=self.filesystem))
+        store = self.file_store
+        return self._footers.get(file.path, lambda: store.read_footer(file.path, file.encryption_key).metadata)
 
     def file_size(self, path: str) -> int:
         """The size of a file; 0 if the file is missing, which is reported when it is read."""
@@ -135,7 +140,7 @@ class Lake:
 
     def read_delete_file(self, file: DeleteFile) -> pa.Table:
         """The positions in a delete file, and the snapshots that deleted them."""
-        return read_delete_file(self.file_store, file.path, file.begin_snapshot, file.format)
+        return read_delete_file(self.file_store, file.path, file.begin_snapshot, file.format, file.encryption_key)
 
     def begin(self) -> Transaction:
         """A transaction on the lake's newest snapshot, or on the pinned one."""
@@ -198,6 +203,11 @@ class Lake:
         return TableScan(table, snapshot.id, files, maps, inlined)
 
 
+def _spark_read_path(file: DataFile | DeleteFile) -> str:
+    path = paths.spark_read_path(file.path)
+    return path if file.encryption_key is None else encrypted_path(path, file.encryption_key)
+
+
 def _staged_files(added_files: Sequence[NewDataFile], folder: str, maps: dict[int, NameMap]) -> Iterator[DataFile]:
     """The files that a transaction added, with ids below zero; their name mappings are added to `maps`."""
     row_id = FIRST_STAGED_ROW_ID
@@ -215,6 +225,7 @@ def _staged_files(added_files: Sequence[NewDataFile], folder: str, maps: dict[in
             row_id_start=row_id,
             begin_snapshot=None,
             mapping_id=mapping_id,
+            encryption_key=new.encryption_key,
         )
         yield _with_staged_deletes(file, new.position_deletes, folder)
         row_id += new.record_count
@@ -227,7 +238,17 @@ def _with_staged_deletes(file: DataFile, deletes: PositionDeletes | None, folder
     delete_files = file.delete_files
     if (staged := deletes.delete_file) is not None:  # takes the place of the committed one and repeats its positions
         path = paths.resolve(folder, staged.path, staged.path_is_relative)
-        delete_files = (DeleteFile(-1, path, staged.format, staged.delete_count, None, staged.last_snapshot),)
+        delete_files = (
+            DeleteFile(
+                -1,
+                path,
+                staged.format,
+                staged.delete_count,
+                None,
+                staged.last_snapshot,
+                encryption_key=staged.encryption_key,
+            ),
+        )
     inlined = (*file.inlined_deletes, *deletes.inlined_positions)
     return replace(file, delete_files=delete_files, inlined_deletes=inlined)
 

@@ -14,6 +14,7 @@ from pyspark.sql import types as s
 
 from ...lake.files import DataFile, DeleteFile
 from ...lake.snapshot_loader import ColumnHistory
+from ..engine.parquet_encryption import encrypted_paths_in
 
 FILE_POOL = ThreadPoolExecutor(16, thread_name_prefix="lake-files")
 """The threads with which the driver reads and writes small files."""
@@ -23,9 +24,9 @@ FILE_POOL = ThreadPoolExecutor(16, thread_name_prefix="lake-files")
 class FileReader:
     """How a scan reads the files of a lake: functions that take the lake's paths and cache what they read."""
 
-    spark_read_path: Callable[[str], str]
-    """Turns a path into one for Spark's Parquet reader."""
-    read_footer: Callable[[str], pq.FileMetaData]
+    spark_read_path: Callable[[DataFile | DeleteFile], str]
+    """The path of a file for Spark's Parquet reader."""
+    read_footer: Callable[[DataFile], pq.FileMetaData]
     read_deletes: Callable[[DataFile], pa.Table]
     """The rows of a data file's delete files: positions, and the snapshots that deleted them."""
     read_delete_file: Callable[[DeleteFile], pa.Table]
@@ -53,13 +54,14 @@ def read_parquet(spark: SparkSession, schema: s.StructType, paths: Sequence[str]
     """
     reader: Any = spark.read.schema(schema)
     jvm = getattr(spark, "_jvm", None) if len(paths) > _MAX_PY4J_PATHS and hasattr(reader, "_jreader") else None
-    if jvm is None or any("\n" in path for path in paths):
-        rows: DataFrame = reader.parquet(*paths)
-        return rows
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+    with encrypted_paths_in(spark, *paths):
+        if jvm is None or any("\n" in path for path in paths):
+            rows: DataFrame = reader.parquet(*paths)
+            return rows
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-    array = jvm.org.apache.commons.lang3.StringUtils.split("\n".join(paths), "\n")
-    return ClassicDataFrame(reader._jreader.parquet(array), spark)
+        array = jvm.org.apache.commons.lang3.StringUtils.split("\n".join(paths), "\n")
+        return ClassicDataFrame(reader._jreader.parquet(array), spark)
 
 
 _MAX_PY4J_PATHS = 100

@@ -174,7 +174,7 @@ class _Scanner:
         internal = [INTERNAL_ROW_ID] if self._locates_rows else []
         if group.has_later_rows or self.with_virtual_columns:
             internal.append(INTERNAL_SNAPSHOT_ID)
-        paths = [self.file_reader.spark_read_path(f.path) for f in files]
+        paths = [self.file_reader.spark_read_path(f) for f in files]
         rows = read_parquet(self.spark, s.StructType(_unique(fields) + internal), paths)
         if group.has_later_rows:
             rows = rows.where(F.col(INTERNAL_SNAPSHOT_ID.name) <= self.scan.snapshot_id)

@@ -60,7 +60,7 @@ class StoredColumns:
         return dict(zip((f.id for f in opened), FILE_POOL.map(self._in_file, opened), strict=True))
 
     def _in_file(self, file: DataFile) -> FileColumns:
-        footer = self.file_reader.read_footer(file.path)
+        footer = self.file_reader.read_footer(file)
         name_map = self.name_maps.get(file.mapping_id) if file.mapping_id is not None else None
         if _may_lack_field_ids(file):
             name_map = positional_name_map(footer, self._history.columns_at(file.begin_snapshot or 0))

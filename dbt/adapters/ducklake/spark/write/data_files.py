@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from ...lake.encryption import FileKey
 from ...lake.errors import ConstraintError, LakeError
 from ...lake.files import NameMap, NameMapEntry, NewDataFile
 from ...lake.parquet_footer import file_stats
@@ -37,12 +38,14 @@ def list_parquet_files(target: WriteTarget, folder: str) -> list[tuple[str, int]
     )
 
 
-def describe_data_file(target: WriteTarget, path: str, size: int, name_map: NameMap | None) -> NewDataFile | None:
+def describe_data_file(
+    target: WriteTarget, path: str, size: int, name_map: NameMap | None, key: FileKey | None
+) -> NewDataFile | None:
     """A Parquet file as the catalog describes it; None for a file without rows, which is removed."""
-    native = target.native_path(path)
-    metadata = pq.read_metadata(native, filesystem=target.filesystem)
+    footer = target.store.read_footer(path, key)
+    metadata = footer.metadata
     if metadata.num_rows == 0:
-        target.filesystem.delete_file(native)
+        target.filesystem.delete_file(target.native_path(path))
         return None
     _check_field_ids(metadata, target.table)
     spec = target.table.partition
@@ -53,13 +56,14 @@ def describe_data_file(target: WriteTarget, path: str, size: int, name_map: Name
         path_is_relative=is_relative,
         record_count=metadata.num_rows,
         file_size_bytes=size,
-        footer_size=metadata.serialized_size,
+        footer_size=footer.size,
         stats=file_stats(metadata, target.table.columns, truncated_at=MAX_STATISTICS_LENGTH),
         partition_id=spec.id if spec else None,
         partition_values=values,
         name_map=name_map,
         partition_spec=spec,
         row_group_count=metadata.num_row_groups,
+        encryption_key=key,
     )
 
 
@@ -94,7 +98,7 @@ def move_to_partition_folder(file: NewDataFile, target: WriteTarget) -> NewDataF
     spec = target.table.partition
     assert spec is not None
     partition_folder = ""
-    if target.flag("hive_file_pattern"):
+    if target.names_folders_by_values:
         used: set[str] = set()
         for field, value in zip(spec.fields, file.partition_values, strict=True):
             column = next(c for c in target.table.columns if c.id == field.column_id)

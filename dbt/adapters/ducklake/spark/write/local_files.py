@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ...lake.arrow_types import arrow_type
 from ...lake.files import NewDataFile
@@ -51,22 +50,21 @@ def write_local_file(rows: pa.Table, target: WriteTarget) -> list[NewDataFile]:
 
 
 def _write_file(rows: pa.Table, target: WriteTarget) -> list[NewDataFile]:
-    folder = target.native_path(target.folder)
-    target.filesystem.create_dir(folder, recursive=True)
     path = target.folder + new_data_file_name()
     codec = target.option("parquet_compression") or "snappy"
     level = target.option("parquet_compression_level")
-    pq.write_table(
+    key = target.store.new_key()
+    target.store.write_table(
         rows.select([c.name for c in target.table.columns]).cast(_schema(target.table)),
-        target.native_path(path),
-        filesystem=target.filesystem,
+        path,
+        key,
         compression="none" if codec == "uncompressed" else codec,
         compression_level=int(level) if level and codec in ("zstd", "gzip", "brotli") else None,
         row_group_size=int(target.option("parquet_row_group_size") or 122_880),
         store_schema=False,
     )
     size = target.filesystem.get_file_info(target.native_path(path)).size
-    file = describe_data_file(target, path, size, None)
+    file = describe_data_file(target, path, size, None, key)
     files: Sequence[NewDataFile] = [file] if file else []
     try:
         check_not_null(files, target.table)

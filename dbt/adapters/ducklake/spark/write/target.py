@@ -6,25 +6,52 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow.fs as pafs
+from pyspark.sql import DataFrameWriter, SparkSession
 
+from ...lake.encryption import FileKey
+from ...lake.file_store import FileStore
 from ...lake.options import Options
 from ...lake.snapshot import Table
+from ..engine.parquet_encryption import encrypted_path, encrypted_paths_in
 
 
 @dataclass(frozen=True)
 class WriteTarget:
-    """The folder, the options and the file system for the files of a table."""
+    """The folder, the options and the file store for the files of a table."""
 
     table: Table
     folder: str
     options: Options
-    filesystem: pafs.FileSystem
-    native_path: Callable[[str], str]
-    """Turns a path of the lake into one of the file system."""
+    store: FileStore
     spark_write_path: Callable[[str], str]
+
+    @property
+    def filesystem(self) -> pafs.FileSystem:
+        return self.store.filesystem
+
+    def native_path(self, path: str) -> str:
+        """Turns a path of the lake into one of the file system."""
+        return self.store.native_path(path)
+
+    def write_parquet(self, spark: SparkSession, writer: DataFrameWriter, folder: str) -> FileKey | None:
+        """Writes Parquet files into a folder of the lake, and returns their key if they are encrypted."""
+        key, path = self.store.new_key(), self.spark_write_path(folder)
+        if key is not None:
+            path = encrypted_path(path, key)
+        with encrypted_paths_in(spark, path):
+            writer.parquet(path)
+        return key
 
     def option(self, name: str) -> str | None:
         return self.options.get(name, self.table.schema_id, self.table.id)
+
+    @property
+    def names_folders_by_values(self) -> bool:
+        """Whether partitions have Hive folders. In an encrypted lake only if the option says so: they show values."""
+        if self.store.encrypts:
+            value = self.options.explicit_value("hive_file_pattern", self.table.schema_id, self.table.id)
+            return value is not None and self.flag("hive_file_pattern")
+        return self.flag("hive_file_pattern")
 
     def flag(self, name: str) -> bool:
         return self.options.flag(name, self.table.schema_id, self.table.id)

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
+from ...lake.encryption import FileKey
 from ...lake.errors import UnsupportedError
 from ...lake.files import NewDataFile
 from ...lake.snapshot import Table
@@ -49,17 +50,18 @@ def write_dataframe(
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     with new_write_folder(target) as folder:
-        writer.parquet(target.spark_write_path(folder))
-        files = _checked_files(target, folder)
+        key = target.write_parquet(rows.sparkSession, writer, folder)
+        files = _checked_files(target, folder, key)
     return files if row_id is None else [replace(file, holds_updated_rows=True) for file in files]
 
 
-def _checked_files(target: WriteTarget, folder: str) -> list[NewDataFile]:
+def _checked_files(target: WriteTarget, folder: str, key: FileKey | None) -> list[NewDataFile]:
     """The files in a folder that was just written, checked and moved to their final paths."""
     table = target.table
     name_map = name_map_of(table.columns)
     written = list_parquet_files(target, folder)
-    files = [f for f in FILE_POOL.map(lambda f: describe_data_file(target, f[0], f[1], name_map), written) if f]
+    described = FILE_POOL.map(lambda file: describe_data_file(target, file[0], file[1], name_map, key), written)
+    files = [file for file in described if file]
     check_not_null(files, table)
     if table.partition:
         files = list(FILE_POOL.map(lambda file: move_to_partition_folder(file, target), files))
@@ -134,7 +136,8 @@ def _writer_options(target: WriteTarget, bytes_per_row: float | None) -> dict[st
         options["parquet.block.row.count.limit"] = rows
     if size := target.option("parquet_row_group_size_bytes"):
         options["parquet.block.size"] = size
-    if (target.option("parquet_version") or "V1").upper() == "V2":
+    # DuckDB can not decrypt data pages of version 2.
+    if (target.option("parquet_version") or "V1").upper() == "V2" and not target.store.encrypts:
         options["parquet.writer.version"] = "PARQUET_2_0"
     file_size = int(target.option("target_file_size") or 0)
     if file_size:
