@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow.fs as pafs
 
 from ...lake.options import Options
-from ...lake.snapshot import Table
+from ...lake.snapshot import Macro, Table
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class WriteTarget:
     native_path: Callable[[str], str]
     """Turns a path of the lake into one of the file system."""
     spark_write_path: Callable[[str], str]
+    find_macro: Callable[[Sequence[str]], Macro | None]
+    """Finds the macros that the table's sort keys may call."""
 
     def option(self, name: str) -> str | None:
         return self.options.get(name, self.table.schema_id, self.table.id)
