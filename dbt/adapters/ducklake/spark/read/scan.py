@@ -22,6 +22,7 @@ from ...lake.files import DataFile, NameMap
 from ...lake.inlined import InlinedRows
 from ...lake.predicates import Predicate
 from ...lake.snapshot import Table
+from ...lake.snapshot_loader import ColumnHistory
 from ...lake.types import Column
 from ..sql.decoding import decode, int128_of_text, needs_decoding
 from ..sql.quoting import quoted
@@ -58,6 +59,8 @@ class TableScan:
     inlined: InlinedRows | None = None
     whole: TableScan | None = None
     """The scan of which this is a part. Its files, too, differ in their keys."""
+    column_history: ColumnHistory | None = None
+    """What the columns of the table were; None if the scanner is to read it when it needs it."""
 
     def part(self, files: Sequence[DataFile]) -> TableScan:
         """The scan of some of the files, which keep their keys."""
@@ -175,7 +178,10 @@ class _Scanner:
         if group.has_later_rows or self.with_virtual_columns:
             internal.append(INTERNAL_SNAPSHOT_ID)
         paths = [self.file_reader.spark_read_path(f.path) for f in files]
-        rows = read_parquet(self.spark, s.StructType(_unique(fields) + internal), paths)
+        in_file = _unique(fields) if name_map else self._under_names_of_no_file(_unique(fields))
+        rows = read_parquet(self.spark, s.StructType(in_file + internal), paths)
+        names = {a.name: b.name for a, b in zip(in_file, _unique(fields), strict=True) if a.name != b.name}
+        rows = rows.withColumnsRenamed(names) if names else rows
         if group.has_later_rows:
             rows = rows.where(F.col(INTERNAL_SNAPSHOT_ID.name) <= self.scan.snapshot_id)
         if group.has_deletes:
@@ -194,6 +200,30 @@ class _Scanner:
         if name_map is not None:
             rows = with_partition_values(rows, self.columns, name_map)
         return self._query_columns(rows, fields, physical, files, group, name_map)
+
+    def _under_names_of_no_file(self, fields: Sequence[s.StructField]) -> list[s.StructField]:
+        """The fields of the scan, under other names where a file may have another column of the name.
+
+        Spark reads columns by their ids, but finds the statistics for a filter by name: with those of another column
+        it would skip row groups that have matching rows. Of a name that no file has it finds none.
+        """
+        return [
+            s.StructField(f"_lake_column_{column.id}", field.dataType, True, field.metadata)
+            if column.id in self._with_reused_names
+            else field
+            for field, column in zip(fields, self.columns, strict=True)
+        ]
+
+    @cached_property
+    def _with_reused_names(self) -> frozenset[int]:
+        """The ids of the columns of which files may have another column under the same name.
+
+        In a transaction that wrote files, names may have changed since.
+        """
+        if any(file.begin_snapshot is None for file in self.scan.files):
+            return frozenset(column.id for column in self.columns)
+        history = self.scan.column_history or self.file_reader.column_history(self.scan.table.id)
+        return history.with_reused_names(self.columns)
 
     def _query_columns(
         self,
