@@ -6,11 +6,13 @@ its arguments, and the error names them. That needs no JVM, and knows what each 
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
+from pyspark.logger import PySparkLogger
 from pyspark.sql.types import DataType, NullType, StructType
 
 from ...lake.errors import LakeError
@@ -21,6 +23,9 @@ from ..sql.rewriting import Edit
 
 _CALL = "_lake_call_"
 _TYPE = re.compile(r'"(STRUCT<_lake_call_(\d+): .*>)"', re.DOTALL)
+
+_LOGGER = "SQLQueryContextLogger"
+"""Where PySpark logs each error that it raises."""
 
 Replacement = Callable[[Sequence[str]], str]
 """Returns what takes the place of a call, from the texts of its arguments."""
@@ -72,6 +77,7 @@ class MacroCalls:
         self._replacements[ref] = replacement(self._calls[ref], found)
 
     def _probe(self, analyze: Callable[[Sequence[Edit]], None]) -> _Probe:
+        PySparkLogger.getLogger(_LOGGER).addFilter(_is_about_no_probe)
         try:
             analyze(self._edits_between(0, len(self._sql)))
         except AnalysisException as error:
@@ -111,6 +117,10 @@ class MacroCalls:
             if not any(ref.start <= edit[0] and edit[1] <= ref.call_end for ref in outer)
         ]
         return sorted([*edits, *((ref.start, ref.call_end, self._text_of(ref)) for ref in outer)])
+
+
+def _is_about_no_probe(record: logging.LogRecord) -> bool:
+    return _CALL not in record.getMessage()
 
 
 def _is_inside(ref: CallRef, other: CallRef) -> bool:
