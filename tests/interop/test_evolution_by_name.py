@@ -107,9 +107,9 @@ def test_a_filter_finds_values_under_swapped_names(lake: Both, writer: str) -> N
 
 
 def test_names_change_and_are_filtered_in_one_transaction(lake: Both) -> None:
+    lake.spark("create table t (a int, b int)")
     with lake.lake.transaction():
         lake.spark(
-            "create table t (a int, b int)",
             "insert into t values (1, 100)",
             "alter table t rename column a to c",
             "alter table t rename column b to a",

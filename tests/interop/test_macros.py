@@ -185,6 +185,19 @@ def test_the_error_of_a_call_names_the_macro_and_the_reason(macros: Both, macro:
         macros.lake.sql(f"select {call} as k from t")
 
 
+def test_macros_are_listed_and_described(macros: Both) -> None:
+    listed = [row[0] for row in macros.lake.sql("show user functions in main like 'shift*|up_to'").collect()]
+    assert listed == ["lake.main.shifted", "lake.main.up_to"]
+    lines = [row[0] for row in macros.lake.sql("describe function extended main.with_defaults").collect()]
+    assert lines[:2] == ["Function: lake.main.with_defaults", "Type: SCALAR"]
+    assert "Input: (x, y := 1.5, z := 'it\\'s', f := true, w := 2020-02-29)" in lines
+    assert [line for line in lines if line.startswith("Body: CASE")]
+    lines = [row[0] for row in macros.lake.sql("describe function lake.main.listed").collect()]
+    assert lines[1] == "Type: TABLE"
+    assert [line for line in lines if line.startswith("Input")] == ["Input: (x)", "Input: (x, y)"]
+    assert "abs" in macros.lake.sql("describe function abs").collect()[0][0]
+
+
 def test_a_scalar_macro_in_from_is_refused(macros: Both) -> None:
     with pytest.raises(UnsupportedError, match=r"main.twice gives no rows"):
         macros.lake.sql("select * from main.twice(1)")

@@ -323,6 +323,15 @@ class ColumnHistory:
 
         return frozenset(column.id for column in columns if has_reused_name(column, None))
 
+    @property
+    def snapshots_of_changes(self) -> frozenset[int]:
+        """The snapshots that changed the columns of the existing table.
+
+        A transaction may have written files before it changed them, under names that the catalog never had.
+        """
+        begins = {r.begin_snapshot for r in self.rows}
+        return frozenset(begins - {min(begins, default=None)})
+
 
 def read_column_history(connection: sa.Connection, table_id: int) -> ColumnHistory:
     query = sa.select(t.column).where(t.column.c.table_id == table_id).order_by(t.column.c.column_order)

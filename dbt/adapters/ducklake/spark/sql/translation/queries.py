@@ -55,7 +55,7 @@ class QueryTranslator(ScalarTranslator):
         self._final_names: Sequence[str] = ()
         """The names of the columns of the whole query, where the author's engine makes them up."""
         self._filters: set[int] = set()
-        """The ids of nodes that are the query of a WHERE x IN (SELECT ...), which NULL and FALSE pass alike."""
+        """The ids of the queries in `x IN (SELECT ...)` where NULL and FALSE are the same: in WHERE and HAVING."""
         self._first_select: Node | None = None
         """The SELECT that names the columns of the whole query."""
 
@@ -369,6 +369,8 @@ class QueryTranslator(ScalarTranslator):
         scope.aliases_are_visible = True
         for name in ("having", "qualify"):
             if node.args.get(name):
+                if name == "having":
+                    self._filters |= set(map(id, _queries_that_filter(node.args[name].this)))
                 condition = self._resolve_with_aliases(node.args[name].this, scope)
                 parts.append(f"{name.upper()} {condition.sql}")
         distinct = node.args.get("distinct")
@@ -612,7 +614,7 @@ class QueryTranslator(ScalarTranslator):
 
     @abstractmethod
     def in_values(self, operand: str, query: str, filter_: str, scope: Scope) -> str:
-        """Returns IN (SELECT ...) where NULL is not FALSE: outside of WHERE, Spark's is never NULL, and DuckDB's is.
+        """Returns IN (SELECT ...) where NULL is not FALSE. Spark's is never NULL there, and DuckDB's is.
 
         `filter_` is its text in WHERE.
         """
