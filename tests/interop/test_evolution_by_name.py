@@ -5,7 +5,11 @@ A column is its id and not its name: what older files hold under a name never sh
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+
+from dbt.adapters.ducklake.lake.errors import SchemaChangeError
 
 from .engines import Both, both, each
 
@@ -117,6 +121,21 @@ def test_names_change_and_are_filtered_in_one_transaction(lake: Both) -> None:
         )
         assert lake.spark_rows("select c, a from t where a = 100") == [(1, 100)]
         assert lake.spark_rows("select c, a from t where a > 50 and c = 2") == [(2, 200)]
+    assert lake.agree("select c, a from t where a = 100") == [(1, 100)]
+
+
+def test_names_of_a_table_that_a_transaction_creates_and_writes_are_not_swapped(open_lake: Callable[..., Both]) -> None:
+    lake = open_lake("sqlite")
+    with lake.lake.transaction():
+        lake.spark("create table t (a int, b int, s struct<x: int, y: int>)", "alter table t rename column b to z")
+        lake.spark("insert into t values (1, 100, named_struct('x', 1, 'y', 2))", "alter table t rename column a to c")
+        for column in ("rename column z to a", "add column a int", "add column `A` string"):
+            with pytest.raises(SchemaChangeError, match=r"(a|A) of table t can not get that name.*COMMIT first"):
+                lake.spark(f"alter table t {column}")
+        lake.spark("alter table t drop column s.x", "alter table t rename column z to b")
+        with pytest.raises(SchemaChangeError, match="y of table t|x of table t"):
+            lake.spark("alter table t rename column s.y to x")
+    lake.spark("alter table t rename column b to a")
     assert lake.agree("select c, a from t where a = 100") == [(1, 100)]
 
 

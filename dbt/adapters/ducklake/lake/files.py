@@ -18,6 +18,7 @@ from .predicates import Predicate
 from .pruning import FileStats, compile_predicate, needed_column_ids
 from .snapshot import Table
 from .stats import ColumnStats
+from .types import Column
 
 _MAX_IDS_IN_QUERY = 500
 
@@ -55,6 +56,8 @@ class NewDataFile:
     position_deletes: PositionDeletes | None = None
     """Rows of the file that the same transaction deleted again."""
     row_group_count: int | None = None
+    written_columns: tuple[Column, ...] = ()
+    """The columns of the table when the file was written. The table may get other names before the commit."""
 
     @property
     def live_rows(self) -> int:

@@ -60,6 +60,7 @@ def describe_data_file(target: WriteTarget, path: str, size: int, name_map: Name
         name_map=name_map,
         partition_spec=spec,
         row_group_count=metadata.num_row_groups,
+        written_columns=target.table.columns,
     )
 
 
