@@ -61,6 +61,23 @@ USUAL_ON_MYSQL = {
 """The tests that a usual run has on MySQL; INTEROP_MATRIX=full has each test there that DuckDB is not needed for."""
 
 
+ON_EACH_CATALOG = {
+    "test_views_of_both_engines_call_macros",
+    "test_a_query_of_the_past_calls_the_macro_of_its_snapshot",
+}
+"""The tests of macros that a usual run has on each catalog database, and the others on SQLite alone."""
+
+BY_TURNS = ("postgres", "duckdb")
+"""Where both engines write in turns in a usual run of `test_evolution_by_name`; each test has one of them."""
+
+
+def _is_unusual(test: str, module: str, given: dict[str, Any]) -> bool:
+    if given.get("macros", "sqlite") != "sqlite":
+        return test not in ON_EACH_CATALOG
+    is_in_turns = module.endswith("test_evolution_by_name") and given.get("writer") == "turns"
+    return is_in_turns and given.get("lake") != BY_TURNS[crc32(test.encode()) % len(BY_TURNS)]
+
+
 def _runs_on_mysql(item: pytest.Item, given: dict[str, Any], full: bool) -> bool:
     name = getattr(item, "originalname", item.name)
     return given.get("writer") in (None, "spark") and (full or name in USUAL_ON_MYSQL)
@@ -81,6 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             continue
         pair = (given.get("lake"), given.get("writer"))
         unusual = None not in pair and pair not in USUAL
+        unusual = unusual or _is_unusual(getattr(item, "originalname", item.name), item.module.__name__, given)
         pair = (given.get("lake"), given.get("how"))
         unusual = unusual or (None not in pair and _unusual_deletes(item.originalname, pair))
         (left_out if unusual else chosen).append(item)
