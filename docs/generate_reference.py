@@ -161,6 +161,8 @@ STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "ShowPartitions": ["show partitions t"],
         "DescribeTable": ["describe table t", "describe t column"],
         "DescribeSchema": ["describe schema s"],
+        "ShowUserFunctions": ["show user functions in s"],
+        "DescribeFunction": ["describe function main.f"],
         "Use": ["use s"],
     },
     "begin-commit-rollback": {"Begin": ["begin"], "Commit": ["commit"], "Rollback": ["rollback"]},

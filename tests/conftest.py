@@ -119,34 +119,42 @@ def mysql_server() -> Iterator[str]:
 @pytest.fixture
 def new_lake(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], LakeAddress]:
     """Makes the address of a lake that does not exist yet, on the catalog database of that kind."""
+    return lambda kind: _new_address(kind, request, tmp_path)
 
-    def make(kind: str) -> LakeAddress:
-        number = next(_numbers)
-        data = f"{tmp_path}/data{number}/"
-        if kind == "sqlite":
-            return LakeAddress(kind, f"sqlite:{tmp_path}/catalog{number}.sqlite", data)
-        if kind == "duckdb":
-            return LakeAddress(kind, f"duckdb:{tmp_path}/catalog{number}.ducklake", data)
-        if kind == "postgres":
-            import psycopg
 
-            words = request.getfixturevalue("postgres_server")
-            name = f"lake_{os.getpid()}_{number}"
-            with psycopg.connect(words, dbname="postgres", autocommit=True) as connection:
-                connection.execute(f"CREATE DATABASE {name}")
-            return LakeAddress(kind, f"postgres:{words} dbname={name}", data)
-        if kind == "mysql":
-            import pymysql
+@pytest.fixture(scope="module")
+def new_module_lake(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], LakeAddress]:
+    """The same for a lake that the tests of a module share."""
+    return lambda kind: _new_address(kind, request, tmp_path_factory.mktemp("module"))
 
-            words = request.getfixturevalue("mysql_server")
-            name = f"lake_{os.getpid()}_{number}"
-            given = dict(word.split("=") for word in words.split())
-            with pymysql.connect(host=given["host"], port=int(given["port"]), user=given["user"]) as connection:
-                connection.cursor().execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
-            return LakeAddress(kind, f"mysql:{words} db={name}", data)
-        raise ValueError(kind)
 
-    return make
+def _new_address(kind: str, request: pytest.FixtureRequest, folder: Path) -> LakeAddress:
+    number = next(_numbers)
+    data = f"{folder}/data{number}/"
+    if kind == "sqlite":
+        return LakeAddress(kind, f"sqlite:{folder}/catalog{number}.sqlite", data)
+    if kind == "duckdb":
+        return LakeAddress(kind, f"duckdb:{folder}/catalog{number}.ducklake", data)
+    if kind == "postgres":
+        import psycopg
+
+        words = request.getfixturevalue("postgres_server")
+        name = f"lake_{os.getpid()}_{number}"
+        with psycopg.connect(words, dbname="postgres", autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return LakeAddress(kind, f"postgres:{words} dbname={name}", data)
+    if kind == "mysql":
+        import pymysql
+
+        words = request.getfixturevalue("mysql_server")
+        name = f"lake_{os.getpid()}_{number}"
+        given = dict(word.split("=") for word in words.split())
+        with pymysql.connect(host=given["host"], port=int(given["port"]), user=given["user"]) as connection:
+            connection.cursor().execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+        return LakeAddress(kind, f"mysql:{words} db={name}", data)
+    raise ValueError(kind)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -162,8 +162,7 @@ class Both:
             spark_rows = sorted(rows_of(read[place]), key=repr)
             duckdb_rows = sorted(rows_of(theirs[place]), key=repr)
             assert spark_rows == duckdb_rows, (
-                f"\ntable {place[1]}.{place[2]} at snapshot {place[0]}"
-                f"\n{_difference(spark_rows, duckdb_rows, names[0])}"
+                f"\ntable {place[1]}.{place[2]} at snapshot {place[0]}\n{difference(spark_rows, duckdb_rows, names[0])}"
             )
         return len(places)
 
@@ -187,7 +186,7 @@ def _ticked(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _difference(ours: list[Any], theirs: list[Any], names: list[str]) -> str:
+def difference(ours: list[Any], theirs: list[Any], names: list[str]) -> str:
     """What only one engine has; of single rows, the columns that differ."""
     left, right = _without(ours, theirs), _without(theirs, ours)
     if len(left) == len(right) and len(names) > 3:

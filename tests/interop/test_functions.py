@@ -1,11 +1,9 @@
-"""Functions that Spark made, called by DuckDB; and macros of DuckDB's, met by Spark."""
+"""Functions that Spark made, called by DuckDB."""
 
 from __future__ import annotations
 
 import duckdb
 import pytest
-
-from dbt.adapters.ducklake.lake.errors import UnsupportedError
 
 from .engines import Both
 
@@ -53,19 +51,10 @@ def test_what_only_spark_can_compute_says_so_and_nothing_else_breaks(lake: Both,
             connection.execute("select f(1)").fetchall()
 
 
-def test_a_macro_of_duckdbs_is_refused_by_name(lake: Both) -> None:
-    lake.duckdb("create macro thrice(x) as x * 3", "create macro rows(n integer) as table select * from range(n) r(i)")
-    with pytest.raises(UnsupportedError, match=r"main.thrice is a macro of DuckDB's.*in Spark's words"):
-        lake.lake.sql("select main.thrice(1)")
-    with pytest.raises(UnsupportedError, match=r"main.rows gives no rows in Spark"):
-        lake.lake.sql("select * from main.rows(3)")
-
-
 def test_either_engine_replaces_and_drops_what_the_other_made(lake: Both) -> None:
     lake.spark("create function main.f(x int) returns int return x + 1")
     lake.duckdb("create or replace macro f(x) as x + 2")
-    with pytest.raises(UnsupportedError, match="macro of DuckDB's"):
-        lake.lake.sql("select main.f(1)")
+    assert lake.agree("select main.f(1) as a") == [(3,)]
     lake.spark("create or replace function main.f(x int) returns int return x + 3")
     assert lake.agree("select main.f(1) as a") == [(4,)]
     lake.duckdb("drop macro f")

@@ -18,6 +18,7 @@ from ..servers import free_port
 SCRIPT = """
 import sys
 from dbt.adapters.ducklake import LakeSession
+from dbt.adapters.ducklake.lake.snapshot import MacroImpl, Parameter
 
 settings = {"config": {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}}
 key, _, where = sys.argv[1].partition("=")
@@ -28,6 +29,9 @@ with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings, 
     lake.execute("insert into t select id, concat('k', id % 2), array('q', null) from range(100)")
     lake.execute("create view v as select a, l from t where a >= 90")
     lake.execute("create function main.next(x int default 0) returns int return x + (select max(a) from main.t)")
+    with lake.transaction() as transaction:  # a macro of DuckDB's
+        body = MacroImpl("duckdb", "(x * 3)", "scalar", (Parameter("x"),))
+        transaction.create_macro(transaction.state.schema("main"), "thrice", (body,), {})
     with lake.transaction(message="two"):
         lake.execute("insert into t values (100, null, null)")
         lake.execute("create or replace table u as select count(*) as n, min(rowid) as r from t")
@@ -39,7 +43,7 @@ with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings, 
     for _ in range(3):
         lake.sql("select 1 from t limit 1").toArrow()
     print(later.toArrow().to_pylist(), lake.sql("select count(*) as n from ducklake_snapshots()").toArrow().to_pylist())
-    print(lake.sql("select n, main.next(n) from fv").toArrow().to_pylist())
+    print(lake.sql("select n, main.next(n), main.thrice(n) from fv").toArrow().to_pylist())
     at = lake.execute("delete from t where a < 3").snapshot_id
     feed = lake.sql(f"select change_type as c, count(*) as n from ducklake_table_changes('t', {at}, {at}) group by 1")
     lake.execute(f"call ducklake_rollback('t', version => {at - 1})")
@@ -60,8 +64,8 @@ with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings, 
 EXPECTED = [
     "[{'n': 101, 'r': 0}]",
     "[{'n': 11, 'l': 20}]",
-    "[{'n': 50}] [{'n': 6}]",
-    "[{'n': 100, 'next(n)': 200}]",
+    "[{'n': 50}] [{'n': 7}]",
+    "[{'n': 100, 'next(n)': 200, 'thrice(n)': 300}]",
     "[{'c': 'delete', 'n': 3}] [{'diff': 'added', 'n': 3}]",
     "[{'n': 3}] 0",
     "[{'n': 51, 'l': 100}]",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from dbt.adapters.ducklake.lake.errors import AlreadyExistsError, NotFoundError,
 from dbt.adapters.ducklake.lake.evolution import ColumnIds
 from dbt.adapters.ducklake.lake.partitions import Bucket, Identity, Year
 from dbt.adapters.ducklake.lake.snapshot import Table
+from dbt.adapters.ducklake.lake.snapshot_loader import ColumnHistory
 from dbt.adapters.ducklake.lake.sorting import SortKey
 from dbt.adapters.ducklake.lake.types import Column
 
@@ -328,3 +330,29 @@ def test_a_comment_is_set_and_removed_on_columns_and_fields() -> None:
     new = evolution.set_column_comment(evolution.set_column_comment(t, ("a",), "A"), ("s", "x"), "X")
     assert (new.column("a").comment, new.column("s", "x").comment) == ("A", "X")
     assert evolution.set_column_comment(replace(new), ("a",), None).column("a").comment is None
+
+
+# -- names that come back
+
+
+def test_columns_under_a_name_that_another_one_had_are_known() -> None:
+    def row(id_: int, name: str, parent: int | None = None) -> Any:
+        return SimpleNamespace(column_id=id_, column_name=name, parent_column=parent)
+
+    history = ColumnHistory(
+        (
+            row(1, "id"),
+            row(2, "v"),
+            row(3, "s"),
+            row(4, "x", 3),
+            row(5, "y", 3),
+            row(6, "V"),
+            row(7, "w"),
+            row(7, "old"),
+        )
+    )
+    struct = Column(3, "s", "struct", children=(Column(4, "x", "int32"), Column(8, "z", "int32")))
+    swapped = replace(struct, children=(Column(4, "y", "int32"),))
+    current = (Column(1, "id", "int32"), Column(6, "v", "int32"), struct, Column(7, "x", "int32"))
+    assert history.with_reused_names(current) == {6}
+    assert history.with_reused_names((swapped, Column(7, "w", "int32"), Column(-1, "old", "int32"))) == {3, -1}

@@ -19,6 +19,7 @@ from .predicates import Predicate
 from .pruning import FileStats, compile_predicate, needed_column_ids
 from .snapshot import Table
 from .stats import ColumnStats
+from .types import Column
 
 _MAX_IDS_IN_QUERY = 500
 
@@ -57,6 +58,8 @@ class NewDataFile:
     """Rows of the file that the same transaction deleted again."""
     row_group_count: int | None = None
     encryption_key: FileKey | None = None
+    written_columns: tuple[Column, ...] = ()
+    """The columns of the table when the file was written. The table may get other names before the commit."""
 
     @property
     def live_rows(self) -> int:

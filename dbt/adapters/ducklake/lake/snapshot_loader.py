@@ -311,6 +311,27 @@ class ColumnHistory:
         """Whether files may hold the column in a type that it was promoted from."""
         return any(r.column_id == column.id and r.column_type != column.type for r in self.rows)
 
+    def with_reused_names(self, columns: Iterable[Column]) -> frozenset[int]:
+        """The ids of the columns that have a name, or a field with one, by which files may know another column."""
+        owners: dict[tuple[int | None, str], set[int]] = defaultdict(set)
+        for r in self.rows:
+            owners[r.parent_column, r.column_name.lower()].add(r.column_id)
+
+        def has_reused_name(column: Column, parent: int | None) -> bool:
+            others = owners[parent, column.name.lower()] - {column.id}
+            return bool(others) or any(has_reused_name(child, column.id) for child in column.children)
+
+        return frozenset(column.id for column in columns if has_reused_name(column, None))
+
+    @property
+    def snapshots_of_changes(self) -> frozenset[int]:
+        """The snapshots that changed the columns of the existing table.
+
+        A transaction may have written files before it changed them, under names that the catalog never had.
+        """
+        begins = {r.begin_snapshot for r in self.rows}
+        return frozenset(begins - {min(begins, default=None)})
+
 
 def read_column_history(connection: sa.Connection, table_id: int) -> ColumnHistory:
     query = sa.select(t.column).where(t.column.c.table_id == table_id).order_by(t.column.c.column_order)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -230,13 +230,13 @@ class LakeSession:
         if isinstance(statement, st.Use):
             self._transactions.prevent_replay()
             return self._use(statement)
-        if isinstance(statement, st.Passthrough):
-            return Result(dataframe=self.spark.sql(statement.text))
         if isinstance(statement, st.CreateTempView):
             text = statement.text
             if "REPLACE" not in text.upper().split()[:3]:
                 self._transactions.prevent_replay()  # a second run would fail, since the view exists
             return Result(dataframe=self._transactions.run(lambda: self._plan(text, keep_views=True)))
+        if isinstance(statement, st.Passthrough) or self._describes_function_of_spark(statement):
+            return Result(dataframe=self.spark.sql(statement.text))
         show_command = SHOW_COMMANDS.get(type(statement))
         if show_command is not None:
             self._transactions.prevent_replay()
@@ -249,6 +249,11 @@ class LakeSession:
         if command is None:
             raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")
         return self._change(self._changed_lake(statement), lambda context: command(context, statement))
+
+    def _describes_function_of_spark(self, statement: st.Statement) -> TypeGuard[st.DescribeFunction]:
+        if not isinstance(statement, st.DescribeFunction):
+            return False
+        return self._transactions.query_context().find_macro(statement.name) is None
 
     def query_columns(self, text: str) -> list[tuple[str, DataType]]:
         """The names and types of a query's columns."""

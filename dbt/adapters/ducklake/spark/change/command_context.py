@@ -12,11 +12,12 @@ from ...lake.commit.staged import CommitInfo
 from ...lake.errors import LakeError, NotFoundError
 from ...lake.files import count_files
 from ...lake.paths import spark_write_path
-from ...lake.snapshot import LakeState, Schema, Table, View
+from ...lake.snapshot import LakeState, Macro, Schema, Table, View
 from ...lake.transaction import Transaction
 from ..read.context import QueryContext
 from ..read.lakes import Lake
 from ..read.planner import Planner
+from ..sql.translation.to_spark.macros import macros_in
 from ..write.local_files import can_write_locally, write_local_file
 from ..write.target import WriteTarget
 from ..write.writer import write_dataframe
@@ -111,4 +112,9 @@ class CommandContext:
             options=self.transaction.options,
             store=self.lake.file_store,
             spark_write_path=spark_write_path,
+            find_macro=self.find_macro,
         )
+
+    def find_macro(self, name: Sequence[str]) -> Macro | None:
+        """The macro that a name means for DuckDB, in the current schema."""
+        return macros_in(self.state, self.lake.name, self.query_context.current_schema)(name)

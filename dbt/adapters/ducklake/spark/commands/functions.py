@@ -28,7 +28,7 @@ def create_function(context: CommandContext, statement: st.CreateFunction) -> in
         return 0
     if found is not None:
         context.transaction.drop_macro(found)
-    words = spark_definition(tags, statement.name)
+    words = spark_definition(tags)
     context.planner.check_function(name, words, context.query_context.with_current_schema(context.lake, schema.name))
     body = duckdb_expression(statement, lambda: context.query(body_query(statement)).schema[0].dataType)
     context.transaction.create_macro(schema, name, (duckdb_macro(statement, body),), tags)

@@ -13,13 +13,15 @@ from ...lake import tables as t
 from ...lake.errors import LakeError
 from ...lake.missing_names import lake_not_found
 from ...lake.partition_values import hive_folder
-from ...lake.snapshot import LakeState, Table, View
+from ...lake.snapshot import LakeState, Parameter, Table, View
 from ...lake.sorting import SortKey
 from ...lake.types import Column
 from ..read.context import QueryContext
 from ..sql import statements as st
 from ..sql.defaults import default_sql
+from ..sql.functions import is_written_in_spark, spark_definition
 from ..sql.quoting import quoted, string_literal
+from ..sql.translation.to_spark.macros import UNTYPED
 from ..sql.types import query_type
 from ..sql.views import view_definition
 
@@ -270,6 +272,41 @@ def _show_partitions(context: QueryContext, statement: st.ShowPartitions) -> pa.
     return _result(["partition"], [[p] for p in sorted(partitions)])
 
 
+def _show_functions(context: QueryContext, statement: st.ShowUserFunctions) -> pa.Table:
+    state, lake, schema = _resolve_schema(context, statement.schema)
+    names = sorted(macro.name for macro in state.macros_in(state.schema(schema)))
+    found = [f"{lake}.{schema}.{name}" for name in names if _matches(name, statement.pattern)]
+    return _result(["function"], [[name] for name in found])
+
+
+def _describe_function(context: QueryContext, statement: st.DescribeFunction) -> pa.Table:
+    found = context.find_macro(statement.name)
+    if found is None:
+        raise LakeError(f"there is no function {'.'.join(statement.name)}")
+    lake, schema, macro = found
+    tags = dict(macro.tags)
+    lines = [f"Function: {lake.name}.{schema}.{macro.name}", f"Type: {macro.kind.upper()}"]
+    if is_written_in_spark(macro.tags):
+        signature, body = spark_definition(tags)
+        lines += ["Language: Spark SQL", f"Signature: {signature}", f"Body: {body}"]
+    else:
+        lines.append("Language: DuckDB SQL, a macro whose parameters take the types of the arguments")
+        for impl in macro.impls:
+            lines += [f"Input: ({', '.join(map(_parameter_text, impl.parameters))})", f"Body: {impl.sql}"]
+    if tags.get("comment"):
+        lines.append(f"Comment: {tags['comment']}")
+    return _result(["function_desc"], [[line] for line in lines])
+
+
+def _parameter_text(parameter: Parameter) -> str:
+    """A parameter of a macro, as DuckDB writes it."""
+    text = parameter.name if parameter.type in (None, UNTYPED) else f"{parameter.name} {parameter.type}"
+    if parameter.default is None:
+        return text
+    is_text = parameter.default_type == "varchar"
+    return f"{text} := {string_literal(parameter.default) if is_text else parameter.default}"
+
+
 SHOW_COMMANDS: Mapping[type, Callable[[QueryContext, Any], pa.Table]] = {
     st.ShowSchemas: _show_schemas,
     st.ShowTables: _show_tables,
@@ -281,4 +318,6 @@ SHOW_COMMANDS: Mapping[type, Callable[[QueryContext, Any], pa.Table]] = {
     st.ShowPartitions: _show_partitions,
     st.DescribeTable: _describe_table,
     st.DescribeSchema: _describe_schema,
+    st.ShowUserFunctions: _show_functions,
+    st.DescribeFunction: _describe_function,
 }

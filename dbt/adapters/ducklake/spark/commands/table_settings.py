@@ -16,7 +16,7 @@ from ...lake.types import find_path
 from ..change.command_context import CommandContext
 from ..sql.definitions import PartitionKey
 from ..sql.definitions import SortKey as ParsedSortKey
-from ..write.layout import spark_sort_expression
+from ..sql.sort_keys import duckdb_sort_expression, spark_sort_expression
 
 
 def set_partition_keys(context: CommandContext, table: Table, keys: Sequence[PartitionKey]) -> Table:
@@ -37,14 +37,14 @@ def _transform(key: PartitionKey) -> Transform:
 
 
 def set_sort_keys(context: CommandContext, table: Table, keys: Sequence[ParsedSortKey]) -> Table:
-    sort_keys = tuple(_sort_key(key, table) for key in keys)
+    sort_keys = tuple(_sort_key(context, key, table) for key in keys)
     for key in sort_keys:
-        spark_sort_expression(key, table)  # raises if Spark cannot sort by it
+        spark_sort_expression(key, table, context.find_macro)  # raises if Spark cannot sort by it
     new_id = context.transaction.new_provisional_id()
     return context.transaction.alter_table(table, lambda t: evolve.set_sort(t, sort_keys, new_id))
 
 
-def _sort_key(key: ParsedSortKey, table: Table) -> SortKey:
+def _sort_key(context: CommandContext, key: ParsedSortKey, table: Table) -> SortKey:
     """A sort key as DuckDB SQL, which every reader expects in the catalog.
 
     NULLs come last unless the statement says otherwise, as in the reference.
@@ -60,7 +60,11 @@ def _sort_key(key: ParsedSortKey, table: Table) -> SortKey:
                 f"table {table.name} can not be sorted by {key.expression}: it has no column {column.sql()};"
                 f" it has {columns}"
             )
-    return SortKey(tree.sql(dialect="duckdb"), key.descending, bool(key.nulls_first))
+    if isinstance(tree, sqlglot.exp.Column):
+        text = tree.sql(dialect="duckdb")
+    else:
+        text = duckdb_sort_expression(key.expression, table, context.find_macro)
+    return SortKey(text, key.descending, bool(key.nulls_first))
 
 
 def set_properties(context: CommandContext, table: Table, properties: Mapping[str, str]) -> Table:

@@ -49,6 +49,8 @@ class Lake:
     """Turns a path of the lake into one of the file system."""
     pinned_version: int | None = None
     pinned_timestamp: datetime.datetime | None = None
+    _histories: FileCache[ColumnHistory] = field(default_factory=lambda: FileCache(10_000), repr=False)
+    """What the columns of tables were, by table id and schema version."""
     _footers: FileCache[pq.FileMetaData] = field(default_factory=lambda: FileCache(10_000), repr=False)
     _deletes: FileCache[pa.Table] = field(default_factory=lambda: FileCache(5_000_000, len), repr=False)
     _file_sizes: FileCache[int] = field(default_factory=lambda: FileCache(100_000), repr=False)
@@ -183,6 +185,7 @@ class Lake:
         files: list[DataFile] = []
         maps: dict[int, NameMap] = {}
         inlined = None
+        history = None
         data = transaction.data_changes(table) if transaction else None
         if table.id >= 0 and not (data and data.truncated):
             with self.catalog.read() as connection:
@@ -193,6 +196,10 @@ class Lake:
                         for f in files
                         if f.id not in data.ended_file_ids
                     ]
+                if files:
+                    history = self._histories.get(
+                        (table.id, snapshot.schema_version), lambda: read_column_history(connection, table.id)
+                    )
                 if any(f.mapping_id is not None for f in files):
                     maps = name_maps(connection, table.id)
                 inlined = read_inlined_rows(connection, self.catalog, table, snapshot.id)
@@ -200,7 +207,7 @@ class Lake:
                     inlined = inlined.without(data.ended_inlined_row_ids)
         if data:
             files += _staged_files(data.added_files, folder, maps)
-        return TableScan(table, snapshot.id, files, maps, inlined)
+        return TableScan(table, snapshot.id, files, maps, inlined, column_history=history)
 
 
 def _spark_read_path(file: DataFile | DeleteFile) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import NullType
 
 from ...lake.catalog import SnapshotInfo
 from ...lake.errors import LakeError, NotFoundError, UnsupportedError
@@ -25,17 +26,19 @@ from ...lake.snapshot import LakeState, Macro, View
 from ...lake.tables import parse_instant
 from ...lake.transaction import Transaction
 from ..engine.source_text import SentQuery, remember
-from ..sql.functions import spark_definition, temporary_function
+from ..sql.functions import is_written_in_spark, spark_definition, temporary_function
+from ..sql.macros import CallText, MacroCall, MacroExpression
 from ..sql.name_reader import find_names
 from ..sql.names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel
 from ..sql.pushdown import pushdown_predicates
-from ..sql.rewriting import rewriting_edits
+from ..sql.rewriting import Edit, rewriting_edits
 from ..sql.views import lake_name_in_query, spark_sql
 from ..sql.virtual_columns import VIRTUAL_COLUMNS, names_virtual_columns, relations_with_virtual_columns
 from . import information_schema, table_functions
 from .context import QueryContext, ResolvedRelation
 from .lakes import Lake, not_found_at_snapshot
 from .local_rows import arrow_dataframe
+from .macro_calls import MacroCalls, Replacement
 from .missing_names import check_full_names, missing_relation
 from .parquet import union_barrier
 from .scan import TableScan, scan_dataframe
@@ -95,6 +98,8 @@ class Planner:
         """Names of recent queries over Spark Connect, the oldest first."""
         self._functions: set[str] = set()
         """Functions that stay for the whole session; each name is a hash of the function's definition."""
+        self._builtins: set[str] | None = None
+        """Spark's own functions, once they are needed."""
 
     @property
     def spark(self) -> SparkSession:
@@ -166,6 +171,11 @@ class Planner:
                 raise
             raise missing from error
 
+    def _analyze(self, sql: str, context: QueryContext, temporary: _TemporaryNames) -> None:
+        rows = self._run(sql, context, temporary)
+        if self._engine.is_connect():
+            _ = rows.schema
+
     def _drop(self, temporary: _TemporaryNames) -> None:
         for function in temporary.query_functions:
             self.spark.sql(f"drop temporary function if exists {function}")
@@ -181,8 +191,12 @@ class Planner:
         changed_relation: ChangedRelation | None = None,
         views_at: Mapping[int, str] = MappingProxyType({}),
         statement: str | None = None,
+        statement_of: Callable[[str], str] = str,
     ) -> SentQuery:
-        """The query with temporary names in the place of names that belong to a lake."""
+        """The query with temporary names in the place of names that belong to a lake.
+
+        `statement_of` returns the statement that Spark can analyze, where the text is only a part of one.
+        """
         if depth > _MAX_DEPTH:
             raise LakeError("a view or a function uses itself, by way of others; drop or replace one of them")
         names = find_names(sql, VIRTUAL_COLUMNS)
@@ -219,14 +233,29 @@ class Planner:
                 full_names[ref], table = found
                 views[ref] = self._temporary_view(self.arrow_dataframe(table), temporary)
         for function in names.functions:
-            result = self._table_function(function, context, names_virtual_columns(names))
+            result = self._table_function(function, context, names_virtual_columns(names), depth, temporary)
             if result is not None:
                 views[function] = self._temporary_view(union_barrier(result) if has_exists else result, temporary)
+        of_duckdb: dict[CallRef, MacroCall] = {}
         for call, macro in macros.items():
-            if macro is not None:
+            if macro is not None and is_written_in_spark(macro[2].tags):
                 views[call] = self._macro_function(*macro, call, context, depth, temporary)
+            elif macro is not None:
+                arguments = [CallText(a.keyword, sql[a.start : a.end]) for a in call.arguments]
+                around = names.relations_around(call.scope)
+                of_duckdb[call] = self._macro_call(macro[2], ".".join(call.parts), arguments, context, around)
         hidden = dict.fromkeys(with_virtual_columns, VIRTUAL_COLUMNS)
         edits = rewriting_edits(sql, names, {**views, **given}, full_names, hidden) if views or given else []
+        if of_duckdb:
+
+            def analyze(edits: Sequence[Edit]) -> None:
+                query = SentQuery(sql, edits, statement)
+                remember(query)
+                self._analyze(statement_of(query.text), context, temporary)
+
+            edits = MacroCalls(sql, edits, of_duckdb).expand(
+                lambda call, found: self._macro_replacement(call, found, context, depth, temporary), analyze
+            )
         query = SentQuery(sql, edits, statement)
         if edits or statement is not None:
             remember(query)
@@ -367,7 +396,7 @@ class Planner:
         """The name of Spark's function for a macro of a lake."""
         key = lake.name, macro
         if key not in temporary.functions:
-            definition = spark_definition(dict(macro.tags), call.parts)
+            definition = spark_definition(dict(macro.tags))
             inside = context.with_current_schema(lake, schema)
             temporary.functions[key] = self._create_function(macro.name, definition, inside, depth + 1, temporary)
         return temporary.functions[key]
@@ -380,7 +409,17 @@ class Planner:
         A function that reads lake relations is created for each query, since it reads what that query reads.
         Any other is created once: threads create the same function under the same name.
         """
-        signature, body = (self._rewrite_names(text, context, depth, temporary).text for text in definition)
+        signature, body = definition
+        signature = self._rewrite_names(
+            signature,
+            context,
+            depth,
+            temporary,
+            statement_of=lambda text: temporary_function(name, text, "null")[1],
+        ).text
+        body = self._rewrite_names(
+            body, context, depth, temporary, statement_of=lambda text: temporary_function(name, signature, text)[1]
+        ).text
         function, statement = temporary_function(name, signature, body)
         if function not in self._functions:
             self._run(statement, context, temporary)
@@ -390,15 +429,67 @@ class Planner:
                 self._functions.add(function)
         return function
 
-    def _table_function(self, ref: FunctionRef, context: QueryContext, with_virtual_columns: bool) -> DataFrame | None:
-        """The rows of a `ducklake_...` table function; None if the function is Spark's."""
+    def _macro_call(
+        self,
+        macro: Macro,
+        name: str,
+        arguments: Sequence[CallText],
+        context: QueryContext,
+        names_around: Collection[str] = (),
+    ) -> MacroCall:
+        """A call of a macro of DuckDB's, whose body has the names that there are where it is called."""
+        state = context.transaction_on(context.current_lake).state
+        lake = context.lakes[context.current_lake].name
+        schema = context.current_schema
+        return MacroCall(macro, name, arguments, state, lake, schema, self._is_builtin, names_around)
+
+    def _is_builtin(self, function: str) -> bool:
+        if self._builtins is None:
+            self._builtins = {str(row[0]).lower() for row in self.spark.sql("show system functions").collect()}
+        return function in self._builtins
+
+    def _macro_replacement(
+        self, call: MacroCall, found: MacroExpression, context: QueryContext, depth: int, temporary: _TemporaryNames
+    ) -> Replacement:
+        """What takes the place of a call of DuckDB's macro: its expression, or a function that computes it."""
+        if found.needs_function:
+            definition = (found.signature, found.sql)
+            function = self._create_function(call.macro.name, definition, context, depth + 1, temporary)
+            return lambda arguments: f"{function}({', '.join(arguments)})"
+        query = "select "
+        body = self._rewrite_names(query + found.sql, context, depth + 1, temporary).text[len(query) :]
+        return replace(found, sql=body).with_arguments
+
+    def _table_function(
+        self,
+        ref: FunctionRef,
+        context: QueryContext,
+        with_virtual_columns: bool,
+        depth: int,
+        temporary: _TemporaryNames,
+    ) -> DataFrame | None:
+        """The rows of a `ducklake_...` table function or of a macro; None if the function is Spark's."""
         rows = table_functions.evaluate(ref, context, self, with_virtual_columns)
         if rows is not None:
             return self.arrow_dataframe(rows) if isinstance(rows, pa.Table) else rows
         name = ref.name.split(".")
-        if len(name) > 1 and context.find_macro(name) is not None:
+        found = context.find_macro(name) if len(name) > 1 else None
+        return None if found is None else self._table_macro(found[2], ref, context, depth, temporary)
+
+    def _table_macro(
+        self, macro: Macro, ref: FunctionRef, context: QueryContext, depth: int, temporary: _TemporaryNames
+    ) -> DataFrame:
+        """The rows of a macro. Its arguments cannot be columns."""
+        if is_written_in_spark(macro.tags):
             raise UnsupportedError(f"{ref.name} gives no rows in Spark; create a view in Spark's words beside it")
-        return None
+        arguments = [CallText(keyword, text) for keyword, text in ref.arguments]
+        call = self._macro_call(macro, ref.name, arguments, context)
+        texts, types = [], []
+        for _, text in ref.arguments:
+            select = self._rewrite_names(f"select ({text})", context, depth + 1, temporary).text
+            texts.append(select.removeprefix("select"))
+            types.append(self._run(select, context, temporary).schema[0].dataType if call.needs_types else NullType())
+        return self._plan(call.query(types, texts), context, depth + 1, False)
 
     def arrow_dataframe(self, table: pa.Table) -> DataFrame:
         """A small Arrow table as a DataFrame."""

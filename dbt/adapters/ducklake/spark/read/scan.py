@@ -7,7 +7,7 @@ Files form groups only where they must be read in different ways. The DataFrame 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
@@ -22,6 +22,7 @@ from ...lake.files import DataFile, NameMap
 from ...lake.inlined import InlinedRows
 from ...lake.predicates import Predicate
 from ...lake.snapshot import Table
+from ...lake.snapshot_loader import ColumnHistory
 from ...lake.types import Column
 from ..sql.decoding import decode, int128_of_text, needs_decoding
 from ..sql.quoting import quoted
@@ -58,6 +59,8 @@ class TableScan:
     inlined: InlinedRows | None = None
     whole: TableScan | None = None
     """The scan of which this is a part. Its files, too, differ in their keys."""
+    column_history: ColumnHistory | None = None
+    """What the columns of the table were; None if the scanner is to read it when it needs it."""
 
     def part(self, files: Sequence[DataFile]) -> TableScan:
         """The scan of some of the files, which keep their keys."""
@@ -159,6 +162,8 @@ class _Scanner:
                 has_later_rows=file.partial_max is not None and file.partial_max > self.scan.snapshot_id,
                 has_deletes=file.has_deletes,
                 only_file_id=file.id if is_repeated else None,
+                names_may_differ=file.begin_snapshot is None
+                or file.begin_snapshot in self._column_history.snapshots_of_changes,
             )
             groups[group].append(file)
         return groups
@@ -175,7 +180,8 @@ class _Scanner:
         if group.has_later_rows or self.with_virtual_columns:
             internal.append(INTERNAL_SNAPSHOT_ID)
         paths = [self.file_reader.spark_read_path(f) for f in files]
-        rows = read_parquet(self.spark, s.StructType(_unique(fields) + internal), paths)
+        reused = frozenset[int]() if name_map else self._with_reused_names(group)
+        rows = self._read(_unique(fields), internal, paths, reused)
         if group.has_later_rows:
             rows = rows.where(F.col(INTERNAL_SNAPSHOT_ID.name) <= self.scan.snapshot_id)
         if group.has_deletes:
@@ -194,6 +200,41 @@ class _Scanner:
         if name_map is not None:
             rows = with_partition_values(rows, self.columns, name_map)
         return self._query_columns(rows, fields, physical, files, group, name_map)
+
+    def _read(
+        self,
+        fields: Sequence[s.StructField],
+        internal: Sequence[s.StructField],
+        paths: Sequence[str],
+        reused: Collection[int],
+    ) -> DataFrame:
+        """The fields in files; `reused` are the ids of the columns under whose name a file may have another one.
+
+        Spark reads columns by their ids, but finds the statistics for a filter by name: with those of another column
+        it would skip row groups that have matching rows. So a simple column of these is read under a name that no file
+        has, and a struct goes through an array, past which Spark pushes no filter.
+        """
+        in_file, names, structs = [], {}, {}
+        for field, column in zip(fields, self.columns, strict=True):
+            if column.id in reused and column.type == "struct":
+                structs[field.name] = F.element_at(F.array(F.col(quoted(field.name))), 1)
+            elif column.id in reused and not column.children:
+                names[f"_lake_column_{column.id}"] = field.name
+                field = s.StructField(f"_lake_column_{column.id}", field.dataType, True, field.metadata)
+            in_file.append(field)
+        rows = read_parquet(self.spark, s.StructType([*in_file, *internal]), paths)
+        rows = rows.withColumnsRenamed(names) if names else rows
+        return rows.withColumns(structs) if structs else rows
+
+    def _with_reused_names(self, group: _ScanGroup) -> frozenset[int]:
+        """The ids of the columns of which the files of a group may have another column under the same name."""
+        if group.names_may_differ:
+            return frozenset(column.id for column in self.columns)
+        return self._column_history.with_reused_names(self.columns)
+
+    @cached_property
+    def _column_history(self) -> ColumnHistory:
+        return self.scan.column_history or self.file_reader.column_history(self.scan.table.id)
 
     def _query_columns(
         self,
@@ -294,6 +335,8 @@ class _ScanGroup:
     has_deletes: bool
     only_file_id: int | None
     """The id of the group's only file, set where the table has the same file twice and its rows are located."""
+    names_may_differ: bool
+    """Whether the transaction that wrote the files may have changed the names of columns afterwards."""
 
 
 def _unique(fields: Sequence[s.StructField]) -> list[s.StructField]:

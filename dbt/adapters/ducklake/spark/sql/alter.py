@@ -160,7 +160,9 @@ def parse_alter(cursor: Cursor) -> Alter:
     if cursor.at_any(*SCHEMA_KEYWORDS):
         raise cursor.refused(
             f"ALTER {cursor.token.key}",
-            "a DuckLake schema keeps its name and has no properties. Make a new schema, or use COMMENT ON",
+            "a DuckLake schema keeps its name, in DuckDB too, and has no properties. To rename it, CREATE SCHEMA with"
+            " the new name, move each table and view there (ALTER TABLE old.t RENAME TO new.t) and DROP SCHEMA, in one"
+            " transaction. For a description, use COMMENT ON",
         )
     if not cursor.at_any("TABLE", "VIEW"):
         raise cursor.unexpected("TABLE or VIEW")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql.types import DataType
 from sqlglot import exp
 
-from ...lake.errors import UnsupportedError
 from ...lake.snapshot import MacroImpl, Parameter
 from ...lake.types import FLOATS, INTEGER_RANGES, NESTED
 from .ddl import CreateFunction, FunctionParameter
@@ -41,15 +40,14 @@ def function_tags(statement: CreateFunction) -> dict[str, str]:
     return definition if statement.comment is None else {**definition, "comment": statement.comment}
 
 
-def spark_definition(tags: Mapping[str, str], name: Sequence[str]) -> tuple[str, str]:
-    """Returns the signature and the body of a function in Spark's SQL, as its author wrote them."""
-    tag = tags.get(FUNCTION_TAG)
-    if tag is None:
-        raise UnsupportedError(
-            f"{'.'.join(name)} is a macro of DuckDB's, whose parameters and words Spark does not know;"
-            " create a function in Spark's words beside it"
-        )
-    signature, body = json.loads(tag)
+def is_written_in_spark(tags: Iterable[tuple[str, str]]) -> bool:
+    """Whether Spark created the macro with these tags."""
+    return any(key == FUNCTION_TAG for key, _ in tags)
+
+
+def spark_definition(tags: Mapping[str, str]) -> tuple[str, str]:
+    """Returns the signature and the body of a function that Spark created, as its author wrote them."""
+    signature, body = json.loads(tags[FUNCTION_TAG])
     return signature, body
 
 

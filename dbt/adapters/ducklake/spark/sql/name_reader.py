@@ -13,7 +13,18 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from .names import CallRef, FunctionRef, Names, QualifiedColumn, RelationRef, Scope, Source, Star, name_parts
+from .names import (
+    CallArgument,
+    CallRef,
+    FunctionRef,
+    Names,
+    QualifiedColumn,
+    RelationRef,
+    Scope,
+    Source,
+    Star,
+    name_parts,
+)
 from .query_keywords import (
     COLUMN_DROPPING_KEYWORDS,
     NO_ALIAS_KEYWORDS,
@@ -178,6 +189,7 @@ class _NameReader:
         i, stop, kind, scope, ctes = region
         has_clauses = kind in ("query", "relations")
         in_from = expects_relation = kind == "relations"
+        in_select = False
         at_start = kind == "query"
         expression_end = -1  # up to here the tokens are inside an expression's parentheses: no clause starts
         piped_scope: _OpenScope | None = None  # the scope whose columns are visible again after `|> union ...`
@@ -189,6 +201,8 @@ class _NameReader:
             token = self.tokens[i]
             word = self.tokens.word(i) if has_clauses and i > expression_end else ""
             is_first, at_start = at_start, False
+            if word:
+                in_select = word == "SELECT" or (in_select and word != "FROM" and not ends_from(self.tokens, i, word))
             if token.text == "(":
                 if self.tokens.starts_query(self.tokens.inside[i]):
                     inside = self._open_scope(scope.index)
@@ -242,19 +256,18 @@ class _NameReader:
                     in_from = False
                 if in_from and word in COLUMN_DROPPING_KEYWORDS:
                     scope.keeps_all_columns = False
-                i = self._column(i, scope)
+                i = self._column(i, scope, in_select and i > expression_end)
             else:
                 i += 1
 
-    def _column(self, i: int, scope: _OpenScope) -> int:
+    def _column(self, i: int, scope: _OpenScope, in_select: bool) -> int:
         """Records the column or the call whose name starts at `i`."""
         parts = self.tokens.dotted_name(i)
         after = parts[-1] + 1
         star = self.tokens[after].text == "." and self.tokens[after + 1].text == "*"
         is_call = self.tokens[after].text == "("
         if len(parts) > 1 and is_call:
-            name = self.tokens.identifiers(parts)
-            self.calls.append(CallRef(name, self.tokens[i].start, self.tokens[parts[-1]].end))
+            self.calls.append(self._call(i, parts, scope, in_select))
         elif star or len(parts) > 1 or (self.tokens.identifier(i).lower() in self.unqualified_columns and not is_call):
             column = QualifiedColumn(
                 self.tokens.identifiers(parts),
@@ -266,6 +279,28 @@ class _NameReader:
             if star:
                 self._star(after + 1, scope, column)
         return after + 2 if star else after
+
+    def _call(self, i: int, parts: list[int], scope: _OpenScope, in_select: bool) -> CallRef:
+        opening = parts[-1] + 1
+        closing = self.tokens.closing[opening]
+        arguments = tuple(
+            CallArgument(keyword, self.tokens[first].start, self.tokens[last].end)
+            for keyword, first, last in self._argument_tokens(opening + 1, closing)
+            if first <= last
+        )
+        end = min(closing + 1, self.tokens.count)
+        is_item = in_select and self.tokens[max(i - 1, 0)].text in ("SELECT", "DISTINCT", "ALL", ",")
+        is_whole = self.tokens[end].text in (",", ")") or self.tokens[end].kind == "end"
+        is_whole = is_whole or (is_join_or_clause(self.tokens, end) and self.tokens.word(end) != "AS")
+        return CallRef(
+            self.tokens.identifiers(parts),
+            self.tokens[i].start,
+            self.tokens[parts[-1]].end,
+            arguments,
+            self.tokens[closing].end,
+            scope.index,
+            is_item and is_whole,
+        )
 
     def _star(self, i: int, scope: _OpenScope, qualifier: QualifiedColumn | None) -> None:
         except_columns: list[tuple[str, ...]] = []
@@ -385,6 +420,11 @@ class _NameReader:
         return after
 
     def _arguments(self, i: int, stop: int) -> Iterator[tuple[str | None, str]]:
+        for keyword, first, last in self._argument_tokens(i, stop):
+            yield keyword, self.tokens.source(first, last) if first <= last else ""
+
+    def _argument_tokens(self, i: int, stop: int) -> Iterator[tuple[str | None, int, int]]:
+        """Yields the keyword of each argument, and its first and last token."""
         while i < stop:
             first, brackets = i, 0
             while i < stop and (brackets or self.tokens[i].text != ","):
@@ -394,7 +434,7 @@ class _NameReader:
             keyword = None
             if first < last and self.tokens.is_identifier(first) and self.tokens[first + 1].text == "=>":
                 keyword, first = self.tokens.identifier(first), first + 2
-            yield keyword, self.tokens.source(first, last) if first <= last else ""
+            yield keyword, first, last
             i += 1
 
     def _values(self, i: int, stop: int, scope: _OpenScope, ctes: frozenset[str]) -> int:

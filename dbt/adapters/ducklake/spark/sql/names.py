@@ -49,12 +49,29 @@ class FunctionRef:
 
 
 @dataclass(frozen=True)
+class CallArgument:
+    """An argument of a function call: `text[start:end]` is its value."""
+
+    keyword: str | None
+    """The name of its parameter, where the call says it: `keyword => value`."""
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
 class CallRef:
     """A call of a function with a dotted name: `text[start:end]` is the name alone."""
 
     parts: tuple[str, ...]
     start: int
     end: int
+    arguments: tuple[CallArgument, ...]
+    call_end: int
+    """Where the closing parenthesis ends."""
+    scope: int
+    """The index of the scope that its arguments are in."""
+    is_column: bool
+    """Whether it is a whole column of SELECT, without an alias."""
 
 
 Ref: TypeAlias = RelationRef | FunctionRef | CallRef
@@ -120,6 +137,15 @@ class Names:
     stars: tuple[Star, ...]
     query_start: int | None
     """Where the query starts, behind a leading command; None if the text has no query."""
+
+    def relations_around(self, scope: int) -> frozenset[str]:
+        """Returns the names, in lower case, of the relations whose columns can be named in a scope."""
+        names: set[str] = set()
+        index: int | None = scope
+        while index is not None:
+            names |= {source.names[-1].lower() for source in self.scopes[index].sources}
+            index = self.scopes[index].parent
+        return frozenset(names)
 
 
 def name_parts(text: str) -> tuple[str, ...] | None:

@@ -27,6 +27,21 @@ class DescribeSchema:
 
 
 @dataclass(frozen=True)
+class DescribeFunction:
+    """DESCRIBE FUNCTION of a name that a lake can have."""
+
+    name: Name
+    text: str
+    """The statement, for Spark if no lake has the function."""
+
+
+@dataclass(frozen=True)
+class ShowUserFunctions:
+    schema: Name | None = None
+    pattern: str | None = None
+
+
+@dataclass(frozen=True)
 class ShowSchemas:
     catalog: Name | None = None
     """None for the current catalog."""
@@ -81,13 +96,14 @@ ShowStatement: TypeAlias = (
     | ShowCreateTable
     | ShowProperties
     | ShowPartitions
+    | ShowUserFunctions
 )
 
 
-def parse_describe(cursor: Cursor) -> DescribeTable | DescribeSchema | Query | Passthrough:
+def parse_describe(cursor: Cursor) -> DescribeTable | DescribeSchema | DescribeFunction | Query | Passthrough:
     cursor.begin(cursor.token.key)
     if cursor.at("FUNCTION") and cursor.peek(1).kind != "end":
-        return Passthrough(cursor.whole_text())
+        return _describe_function(cursor)
     describes_query = cursor.at("QUERY") and cursor.peek(1).key in QUERY_KEYWORDS
     if describes_query or cursor.at("(") or (cursor.at_query() and not cursor.at("TABLE")):
         return Query(cursor.whole_text())
@@ -108,6 +124,15 @@ def parse_describe(cursor: Cursor) -> DescribeTable | DescribeSchema | Query | P
     return DescribeTable(name, extended, column)
 
 
+def _describe_function(cursor: Cursor) -> DescribeFunction | Passthrough:
+    cursor.begin("FUNCTION")
+    cursor.take("EXTENDED")
+    name = cursor.name("a function") if cursor.at_name() else ()
+    text = cursor.whole_text()
+    # A name without a schema is never that of a lake's function.
+    return DescribeFunction(name, text) if len(name) > 1 and cursor.at_end() else Passthrough(text)
+
+
 def parse_show(cursor: Cursor) -> ShowStatement | Passthrough:
     cursor.begin("SHOW")
     if cursor.at_any("SCHEMAS", "DATABASES", "NAMESPACES"):
@@ -119,6 +144,9 @@ def parse_show(cursor: Cursor) -> ShowStatement | Passthrough:
     if cursor.at("VIEWS"):
         cursor.begin("VIEWS")
         return ShowViews(*_from_and_pattern(cursor, "a schema"))
+    if cursor.at("USER", "FUNCTIONS"):
+        cursor.begin("USER", "FUNCTIONS")
+        return ShowUserFunctions(*_from_and_pattern(cursor, "a schema"))
     if cursor.at("TABLE", "EXTENDED"):
         cursor.begin("TABLE", "EXTENDED")
         schema, pattern = _from_and_pattern(cursor, "a schema")

@@ -63,6 +63,7 @@ from .session_statements import (
     parse_use,
 )
 from .show_statements import (
+    DescribeFunction,
     DescribeSchema,
     DescribeTable,
     ShowColumns,
@@ -72,6 +73,7 @@ from .show_statements import (
     ShowSchemas,
     ShowTableExtended,
     ShowTables,
+    ShowUserFunctions,
     ShowViews,
     parse_describe,
     parse_show,
@@ -93,6 +95,7 @@ __all__ = [
     "CreateTempView",
     "CreateView",
     "Delete",
+    "DescribeFunction",
     "DescribeSchema",
     "DescribeTable",
     "Drop",
@@ -115,6 +118,7 @@ __all__ = [
     "ShowSchemas",
     "ShowTableExtended",
     "ShowTables",
+    "ShowUserFunctions",
     "ShowViews",
     "Statement",
     "StatementError",
@@ -146,9 +150,11 @@ Statement: TypeAlias = (
     | Merge
     | Truncate
     | DescribeTable
+    | DescribeFunction
     | DescribeSchema
     | ShowSchemas
     | ShowTables
+    | ShowUserFunctions
     | ShowViews
     | ShowTableExtended
     | ShowColumns

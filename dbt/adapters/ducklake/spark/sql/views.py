@@ -18,10 +18,11 @@ from ...lake.snapshot import LakeState, View
 from .definitions import column_type
 from .tokens import Cursor
 from .translation.expressions import Untranslatable
-from .translation.parsing import parse_duckdb, parse_spark
+from .translation.parsing import Parsed, parse_duckdb, parse_spark
 from .translation.relations import Column, RelationResolver, resolve_in
 from .translation.to_duckdb.translator import ToDuckDB
 from .translation.to_duckdb.words import quote, string
+from .translation.to_spark.macros import DEFAULT_SCHEMA, macros_in
 from .translation.to_spark.translator import ToSpark
 from .translation.types import duckdb_type, same_type
 from .types import query_type
@@ -115,9 +116,16 @@ def _own_spark_sql(view: View) -> str | None:
 def _to_spark(view: View, state: LakeState, lake: str) -> ToSpark:
     if view.dialect.lower() != "duckdb":
         raise Untranslatable(f"the dialect {view.dialect}")
-    schema = state.schema_of(view).name
-    macros = {macro.name.lower() for macro in state.macros.values()}
-    return ToSpark(parse_duckdb(view.sql, lake), resolve_in(state, lake, schema, translated_columns), macros)
+    return duckdb_translator(parse_duckdb(view.sql, lake), state, lake, state.schema_of(view).name)
+
+
+def duckdb_translator(parsed: Parsed, state: LakeState, lake: str, schema: str) -> ToSpark:
+    """Returns a translator of DuckDB's SQL to Spark's, for a query that names relations and macros of one lake.
+
+    `schema` is the current schema. DuckDB looks for a name without a schema there, then in the lake's default schema.
+    """
+    resolve = resolve_in(state, lake, schema, translated_columns, DEFAULT_SCHEMA)
+    return ToSpark(parsed, resolve, macros_in(state, lake, schema))
 
 
 def translated_columns(view: View, state: LakeState, lake: str) -> tuple[Column, ...]:

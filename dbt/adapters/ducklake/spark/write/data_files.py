@@ -64,6 +64,7 @@ def describe_data_file(
         partition_spec=spec,
         row_group_count=metadata.num_row_groups,
         encryption_key=key,
+        written_columns=target.table.columns,
     )
 
 

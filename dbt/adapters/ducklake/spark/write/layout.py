@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from ...lake.errors import LakeError
 from ...lake.partition_values import HIVE_NULL, parse_hive_folder, partition_text_sql
 from ...lake.partitions import Identity, PartitionField, PartitionSpec
-from ...lake.snapshot import Table
 from ...lake.sorting import SortKey
 from ...lake.types import Column
 from ..sql.quoting import quoted, string_literal
+from ..sql.sort_keys import spark_sort_expression
 from .small_results import gather_if_small
 from .target import WriteTarget
 
@@ -32,7 +32,7 @@ ESCAPE = "~"
 def partition_and_sort(rows: DataFrame, target: WriteTarget) -> tuple[DataFrame, list[str]]:
     """The rows in the table's partitions and sort order, and the names of the added partition columns."""
     spec, sort = target.table.partition, target.table.sort
-    order = _sort_columns(rows, sort.keys, target.table) if sort and target.flag("sort_on_insert") else []
+    order = _sort_columns(rows, sort.keys, target) if sort and target.flag("sort_on_insert") else []
     if spec is None:
         if order:
             # Each task gets one range of values, so the bounds of files hardly overlap.
@@ -74,15 +74,16 @@ def _folder_value_sql(column: Column, field: PartitionField) -> str:
     return f"case when {needs_escape} then concat({escape}, {text}) else {text} end"
 
 
-def _sort_columns(rows: DataFrame, keys: Sequence[SortKey], table: Table) -> list[SparkColumn]:
+def _sort_columns(rows: DataFrame, keys: Sequence[SortKey], target: WriteTarget) -> list[SparkColumn]:
     """A table's sort order as Spark columns. It ends before the first key that Spark cannot compute, with a warning.
 
-    DuckDB accepts any expression, even of its own macros, and its order does not change what the table holds.
+    DuckDB accepts any expression, and its order does not change what the table holds.
     """
+    table = target.table
     result = []
     for key in keys:
         try:
-            value = F.expr(spark_sort_expression(key, table))
+            value = F.expr(spark_sort_expression(key, table, target.find_macro))
             if key.expression not in rows.columns:
                 _ = rows.select(value).schema  # analyzes it
         except (LakeError, PySparkException) as error:
@@ -101,20 +102,6 @@ def _sort_columns(rows: DataFrame, keys: Sequence[SortKey], table: Table) -> lis
 @lru_cache(maxsize=1000)
 def _warn_once(message: str) -> None:
     logger.warning(message)
-
-
-def spark_sort_expression(key: SortKey, table: Table) -> str:
-    """The expression of a sort key in Spark SQL, translated if it is in another dialect."""
-    return key.expression if key.dialect == "spark" else _translate(key.expression, key.dialect, table)
-
-
-def _translate(expression: str, dialect: str, table: Table) -> str:
-    import sqlglot
-
-    try:
-        return sqlglot.transpile(expression, read=dialect, write="spark", unsupported_level=sqlglot.ErrorLevel.RAISE)[0]
-    except sqlglot.errors.SqlglotError as error:
-        raise LakeError(f"the sort key {expression!r} of table {table.name} can not be said in Spark's SQL") from error
 
 
 def partition_values_of_path(path: str, spec: PartitionSpec) -> tuple[str | None, ...]:

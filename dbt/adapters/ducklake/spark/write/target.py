@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow.fs as pafs
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrameWriter, SparkSession
 from ...lake.encryption import FileKey
 from ...lake.file_store import FileStore
 from ...lake.options import Options
-from ...lake.snapshot import Table
+from ...lake.snapshot import Macro, Table
 from ..engine.parquet_encryption import encrypted_path, encrypted_paths_in
 
 
@@ -24,6 +24,8 @@ class WriteTarget:
     options: Options
     store: FileStore
     spark_write_path: Callable[[str], str]
+    find_macro: Callable[[Sequence[str]], Macro | None]
+    """Finds the macros that the table's sort keys may call."""
 
     @property
     def filesystem(self) -> pafs.FileSystem:

@@ -7,7 +7,7 @@ the two engines could understand differently is refused.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +54,8 @@ class QueryTranslator(ScalarTranslator):
         self._resolve = resolve
         self._final_names: Sequence[str] = ()
         """The names of the columns of the whole query, where the author's engine makes them up."""
+        self._filters: set[int] = set()
+        """The ids of the queries in `x IN (SELECT ...)` where NULL and FALSE are the same: in WHERE and HAVING."""
         self._first_select: Node | None = None
         """The SELECT that names the columns of the whole query."""
 
@@ -69,6 +71,10 @@ class QueryTranslator(ScalarTranslator):
     @abstractmethod
     def star_without(self, star: str, columns: Sequence[str]) -> str:
         """Returns a star without some columns."""
+
+    def table_function(self, node: exp.Table, scope: Scope) -> tuple[Query, str]:
+        """Returns the query that a function in FROM stands for, and the name of the relation that it makes."""
+        raise Untranslatable("a table function")
 
     @abstractmethod
     def cast_column(self, text: str, type_: DataType, is_opaque: bool) -> Expression:
@@ -285,7 +291,7 @@ class QueryTranslator(ScalarTranslator):
         copy.set("alias", None)
         return copy
 
-    def _add_source(self, node: exp.Subquery, columns: Sequence[Column], scope: Scope, name: str) -> str:
+    def _add_source(self, node: exp.Subquery | exp.Table, columns: Sequence[Column], scope: Scope, name: str) -> str:
         alias_node = node.args.get("alias")
         names = [identifier.name for identifier in alias_node.columns] if alias_node else []
         alias = self._add_named_source((node.alias or name,), self._renamed(columns, names), scope)
@@ -300,7 +306,8 @@ class QueryTranslator(ScalarTranslator):
         only(node, ("this", "db", "catalog", "alias", "joins", "version", "when"))
         version = node.args.get("version") or node.args.get("when")
         if not isinstance(node.this, exp.Identifier):
-            raise Untranslatable("a table function")
+            query, name = self.table_function(node, scope)
+            return f"({query.sql}) AS " + self._add_source(node, query.columns, scope, name)
         alias_node = node.args.get("alias")
         renamed = [identifier.name for identifier in alias_node.columns] if alias_node else []
         common_table = None if node.args.get("db") else scope.common_table(node.name)
@@ -353,6 +360,7 @@ class QueryTranslator(ScalarTranslator):
         for lateral in node.args.get("laterals") or []:
             parts.append(self._lateral_view(lateral, scope))
         if node.args.get("where"):
+            self._filters |= set(map(id, _queries_that_filter(node.args["where"].this)))
             parts.append("WHERE " + self.expression(node.args["where"].this, scope).sql)
         scope.windows = {window.name.lower(): window for window in node.args.get("windows") or []}
         items = self._items(node.expressions, scope, self._final_names if node is self._first_select else ())
@@ -361,6 +369,8 @@ class QueryTranslator(ScalarTranslator):
         scope.aliases_are_visible = True
         for name in ("having", "qualify"):
             if node.args.get(name):
+                if name == "having":
+                    self._filters |= set(map(id, _queries_that_filter(node.args[name].this)))
                 condition = self._resolve_with_aliases(node.args[name].this, scope)
                 parts.append(f"{name.upper()} {condition.sql}")
         distinct = node.args.get("distinct")
@@ -598,7 +608,16 @@ class QueryTranslator(ScalarTranslator):
         if len(query.columns) != 1 or query.columns[0].type is None or query.columns[0].cast_in_duckdb:
             raise Untranslatable("IN a query that has not one column")
         type_ = self.common_type([value.type, query.columns[0].type], "IN")
-        return Expression(f"{self.coerce(value, type_).operand} IN ({self._as_types(query, [type_])})", t.BOOLEAN)
+        operand, values = self.coerce(value, type_).operand, self._as_types(query, [type_])
+        sql = f"{operand} IN ({values})"
+        return Expression(sql if id(node) in self._filters else self.in_values(operand, values, sql, scope), t.BOOLEAN)
+
+    @abstractmethod
+    def in_values(self, operand: str, query: str, filter_: str, scope: Scope) -> str:
+        """Returns IN (SELECT ...) where NULL is not FALSE. Spark's is never NULL there, and DuckDB's is.
+
+        `filter_` is its text in WHERE.
+        """
 
     # -- columns
 
@@ -606,6 +625,9 @@ class QueryTranslator(ScalarTranslator):
         parts = [part.name for part in node.parts]
         if scope.aliases_first and len(parts) == 1 and (alias := scope.alias(parts[0])) is not None:
             return alias
+        parameter = scope.parameter(parts[0])
+        if parameter is not None:
+            return self._fields(parameter, parts[1:])
         for level, around in enumerate(scope.ancestors()):
             found = around.find_column(parts)
             if found is not None:
@@ -657,3 +679,23 @@ class QueryTranslator(ScalarTranslator):
         for name in names:
             expression = self.field(expression, name)
         return expression
+
+
+def _queries_that_filter(condition: Node) -> Iterator[Node]:
+    """Yields the queries of those IN (SELECT ...) and NOT IN that a condition consists of, joined by AND."""
+    while isinstance(condition, exp.Paren):
+        condition = condition.this
+    if isinstance(condition, exp.And):
+        yield from _queries_that_filter(condition.this)
+        yield from _queries_that_filter(condition.expression)
+        return
+    if isinstance(condition, exp.Not):
+        condition = condition.this
+    while isinstance(condition, exp.Paren):
+        condition = condition.this
+    query = arg(condition, "query") if isinstance(condition, exp.In) else None
+    if isinstance(condition, exp.EQ) and isinstance(condition.expression, exp.Any):
+        query = condition.expression.this
+    if query is not None:
+        yield query
+        yield query.this

@@ -48,8 +48,13 @@ ViewColumns = Callable[[View, LakeState, str], tuple[Column, ...]]
 """Returns the columns of a view of the lake of that name."""
 
 
-def resolve_in(state: LakeState, lake: str, schema: str, view_columns: ViewColumns) -> RelationResolver:
-    """Returns a resolver of names in one lake, which the query calls `lake`; `schema` is the current schema."""
+def resolve_in(
+    state: LakeState, lake: str, schema: str, view_columns: ViewColumns, default_schema: str | None = None
+) -> RelationResolver:
+    """Returns a resolver of names in one lake, which the query calls `lake`; `schema` is the current schema.
+
+    `default_schema` is where the engine of the query's author looks next for a name without a schema.
+    """
 
     def resolve(parts: Sequence[str]) -> Relation:
         *qualifier, name = parts
@@ -59,6 +64,8 @@ def resolve_in(state: LakeState, lake: str, schema: str, view_columns: ViewColum
         if names_lake:
             qualifier = qualifier[1:] or ["main"]
         relation = state.find_relation(qualifier[0] if qualifier else schema, name) if len(qualifier) < 2 else None
+        if relation is None and not qualifier and default_schema is not None:
+            relation = state.find_relation(default_schema, name)
         if relation is None:
             raise Untranslatable(f"{'.'.join(parts)}, which is not in the lake")
         if isinstance(relation, View):

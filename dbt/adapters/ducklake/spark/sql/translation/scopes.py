@@ -60,6 +60,10 @@ class Scope:
     aliases_are_visible: bool = False
     aliases_first: bool = False
     """Whether a name is rather that of a column of SELECT, as in ORDER BY."""
+    parameters: Mapping[str, Expression] = field(default_factory=dict)
+    """The arguments of the macro whose body this is, by the names of its parameters in lower case."""
+    reserved_names: frozenset[str] = frozenset()
+    """Names, in lower case, of relations where the macro is called. No relation of its body may have one of them."""
 
     def visible_sources(self) -> list[Source]:
         return [source for source in self.sources if source.is_visible]
@@ -72,7 +76,8 @@ class Scope:
             scope = scope.parent
 
     def taken_aliases(self) -> set[str]:
-        return {source.alias.lower() for scope in self.ancestors() for source in scope.sources}
+        aliases = {source.alias.lower() for scope in self.ancestors() for source in scope.sources}
+        return aliases.union(*(scope.reserved_names for scope in self.ancestors()))
 
     def unique_alias(self, name: str) -> str:
         """Returns a name for a source that no source around has."""
@@ -81,6 +86,31 @@ class Scope:
             number += 1
             alias = f"{name}_{number}"
         return alias
+
+    def names_of_relations(self) -> frozenset[str]:
+        """Returns the names, in lower case, of all relations that a column can come from here."""
+        names = {n.lower() for scope in self.ancestors() for s in scope.sources for n in (s.alias, s.names[-1])}
+        return frozenset(names).union(*(scope.reserved_names for scope in self.ancestors()))
+
+    def parameter(self, name: str) -> Expression | None:
+        """Returns the argument for a parameter of the macro whose body this is, which hides columns of its name.
+
+        Raises if DuckDB would take a column in the argument for one of the body.
+        """
+        crossed: list[Scope] = []
+        for scope in self.ancestors():
+            crossed.append(scope)
+            found = scope.parameters.get(name.lower())
+            if found is None:
+                continue
+            for source in (source for inner in crossed for source in inner.sources):
+                if source.names[-1].lower() in scope.reserved_names and not found.is_constant:
+                    raise Untranslatable(
+                        f"a relation {source.names[-1]} both in the macro and where it is called,"
+                        " whose columns DuckDB would mix up; give the one in the query another alias"
+                    )
+            return found
+        return None
 
     def common_table(self, name: str) -> CommonTable | None:
         return self.common_tables.get(name.lower())

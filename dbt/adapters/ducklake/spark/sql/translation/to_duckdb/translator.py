@@ -94,6 +94,9 @@ class ToDuckDB(QueryTranslator):
     def semi_join_words(self, kind: str) -> str:
         return f"{kind} JOIN"
 
+    def in_values(self, operand: str, query: str, filter_: str, scope: Scope) -> str:
+        raise Untranslatable("IN (SELECT ...) outside of WHERE, which is never NULL in Spark")
+
     def lateral_view(self, function: str, value: Expression) -> tuple[str, DataType]:
         if function != "explode":
             raise Untranslatable(f"LATERAL VIEW {function}()")

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql.types import ArrayType, DataType, DecimalType, StructType
 from sqlglot import exp
 
+from .....lake.snapshot import Macro
 from .. import types as t
 from ..expressions import NOT_CONSTANT, Expression, Untranslatable
 from ..nodes import Node
 from ..parsing import SOURCE_TEXT, Parsed, only
-from ..queries import QueryTranslator
+from ..queries import Query, QueryTranslator
 from ..relations import Relation, RelationResolver
 from ..scalars import AggregateCall, function_name
 from ..scopes import Scope
 from ..signatures import Signature, call_by_name
-from . import aggregates, arithmetic, casts, intervals, numbers, texts, times
+from . import aggregates, arithmetic, casts, intervals, macros, numbers, texts, times
 from .words import cast_to, quote, string
 
 _TABLE: Mapping[str, list[Signature]] = {**texts.TABLE, **times.TABLE}
@@ -42,6 +43,9 @@ _TYPES: Mapping[str, DataType] = {
 _NAMES_WITHOUT_PARENTHESES = ("current_date", "current_timestamp")
 _SYSTEM_SCHEMA = "main"
 """The schema of DuckDB's own functions, which it writes before some."""
+_Translated = TypeVar("_Translated", Expression, Query)
+_MAX_DEPTH = 30
+"""Macros that call each other more deeply are taken for a cycle."""
 
 
 class ToSpark(QueryTranslator):
@@ -49,10 +53,13 @@ class ToSpark(QueryTranslator):
 
     first_value_column = 0
 
-    def __init__(self, parsed: Parsed, resolve: RelationResolver, macros: Collection[str] = ()) -> None:
+    def __init__(
+        self, parsed: Parsed, resolve: RelationResolver, find_macro: macros.MacroResolver = lambda parts: None
+    ) -> None:
         super().__init__(parsed, resolve)
-        self._macros = macros
-        """The names of the lake's own macros, in lower case, which may hide functions of DuckDB."""
+        self._find_macro = find_macro
+        """Finds the macros of the lake, which hide functions of DuckDB."""
+        self._macro_depth = 0
         self._handlers.update(
             {
                 exp.JSONExtractScalar: self._json_text,
@@ -78,6 +85,12 @@ class ToSpark(QueryTranslator):
     def semi_join_words(self, kind: str) -> str:
         return f"LEFT {kind} JOIN"
 
+    def in_values(self, operand: str, query: str, filter_: str, scope: Scope) -> str:
+        alias = quote(scope.unique_alias("in_values"))
+        has_null = f"EXISTS (SELECT 1 FROM ({query}) AS {alias}(v) WHERE {alias}.v IS NULL)"
+        is_unknown = f"{has_null} OR ({operand} IS NULL AND EXISTS ({query}))"
+        return f"CASE WHEN {filter_} THEN TRUE WHEN {is_unknown} THEN NULL ELSE FALSE END"
+
     def lateral_view(self, function: str, value: Expression) -> tuple[str, DataType]:
         raise Untranslatable("LATERAL VIEW")
 
@@ -86,6 +99,8 @@ class ToSpark(QueryTranslator):
             return str(node.name)
         if any(isinstance(inner, exp.Query) for inner in node.walk()):
             raise Untranslatable("a subquery as a column without a name")
+        if isinstance(node, exp.Dot):
+            raise Untranslatable("a function with the name of its schema as a column without a name")
         return str(node.meta[SOURCE_TEXT])
 
     def constant_group(self) -> str:
@@ -94,8 +109,6 @@ class ToSpark(QueryTranslator):
     # -- expressions
 
     def expression(self, node: Node, scope: Scope) -> Expression:
-        if isinstance(node, exp.Anonymous) and function_name(node) in self._macros:
-            raise Untranslatable(f"the macro {function_name(node)}()")
         found = super().expression(node, scope)
         if isinstance(found, intervals.Interval):
             raise Untranslatable("INTERVAL outside of an addition")
@@ -177,9 +190,62 @@ class ToSpark(QueryTranslator):
         return times.extract(field, source)
 
     def _dot(self, node: exp.Dot, scope: Scope) -> Expression:
-        if isinstance(node.this, exp.Identifier) and node.this.name == _SYSTEM_SCHEMA:
-            return self.expression(node.expression, scope)
-        return super()._dot(node, scope)
+        if not isinstance(node.expression, exp.Anonymous):
+            return super()._dot(node, scope)
+        parts = [identifier.name for identifier in node.this.find_all(exp.Identifier, bfs=False)]
+        macro = self._find_macro((*parts, function_name(node.expression)))
+        if macro is not None:
+            return self.macro(macro, self._arguments(node.expression, scope), scope)
+        if parts == [_SYSTEM_SCHEMA]:
+            return super()._function(node.expression, scope)
+        raise Untranslatable("a function of a schema")
+
+    def _function(self, node: exp.Anonymous, scope: Scope) -> Expression:
+        macro = self._find_macro((function_name(node),))
+        if macro is not None:
+            return self.macro(macro, self._arguments(node, scope), scope)
+        return super()._function(node, scope)
+
+    # -- macros
+
+    def _arguments(self, node: Node, scope: Scope) -> list[macros.Argument]:
+        named = map(macros.named_argument, node.expressions)
+        return [macros.Argument(name, self.expression(value, scope)) for name, value in named]
+
+    def macro(self, macro: Macro, arguments: Sequence[macros.Argument], scope: Scope) -> Expression:
+        """Returns what a call of a scalar macro stands for; `scope` is where it is called."""
+        impl, values = macros.choose(macro, "scalar", arguments)
+        body = macros.body_of(impl, f"SELECT {impl.sql}")
+        only(body, ("expressions",), "a macro that is no expression")
+        return self._in_macro(macro, lambda: self.expression(body.expressions[0], _macro_scope(values, scope)))
+
+    def table_macro(self, macro: Macro, arguments: Sequence[macros.Argument], scope: Scope) -> Query:
+        """Returns the query that a call of a table macro stands for."""
+        impl, values = macros.choose(macro, "table", arguments)
+        body = macros.body_of(impl, impl.sql)
+        return self._in_macro(macro, lambda: self.query(body, _macro_scope(values, scope)))
+
+    def _in_macro(self, macro: Macro, translate: Callable[[], _Translated]) -> _Translated:
+        self._macro_depth += 1
+        try:
+            if self._macro_depth > _MAX_DEPTH:
+                raise Untranslatable("it calls itself, by way of others")
+            return translate()
+        except Untranslatable as error:
+            if self._macro_depth == 1:
+                raise
+            raise Untranslatable(f"the macro {macro.name}: {error}") from error
+        finally:
+            self._macro_depth -= 1
+
+    def table_function(self, node: exp.Table, scope: Scope) -> tuple[Query, str]:
+        only(node, ("this", "db", "catalog", "alias", "joins"))
+        parts = [part.name for part in (node.args.get("catalog"), node.args.get("db")) if part is not None]
+        macro = self._find_macro((*parts, function_name(node.this))) if isinstance(node.this, exp.Anonymous) else None
+        if macro is None:
+            raise Untranslatable("a table function")
+        around = Scope(parent=scope.parent)  # its arguments cannot be columns of what is next to it in FROM
+        return self.table_macro(macro, self._arguments(node.this, around), scope), macro.name
 
     def field(self, expression: Expression, name: str) -> Expression:
         if not isinstance(expression.type, StructType):
@@ -200,6 +266,8 @@ class ToSpark(QueryTranslator):
         return name in aggregates.AGGREGATES or name in aggregates.WINDOW_FUNCTIONS
 
     def aggregate(self, call: AggregateCall) -> Expression:
+        if self._find_macro((call.name,)) is not None:
+            raise Untranslatable(f"the macro {call.name}() with a clause of aggregates")
         if call.name not in ("count", "min", "max"):
             _refuse_opaque(call.arguments)
         return replace(aggregates.aggregate(call), is_opaque=call.name != "count" and _any_opaque(call.arguments))
@@ -238,6 +306,11 @@ class ToSpark(QueryTranslator):
         value = self.expression(node.this, scope)
         _refuse_opaque([value])
         return texts.json_text(value, _json_path(f"$.{keys[0].this}"))
+
+
+def _macro_scope(values: Mapping[str, Expression], caller: Scope) -> Scope:
+    """Returns the scope of a macro's body. It sees the arguments, and no column of where it is called."""
+    return Scope(parameters=values, reserved_names=caller.names_of_relations())
 
 
 def _any_opaque(values: Sequence[Expression]) -> bool:
