@@ -12,13 +12,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import catalog, dbt_runs, row_changes, scan, table_formats, write
+from . import catalog, dbt_runs, encryption, row_changes, scan, table_formats, write
 from .harness import Bench, Figure, markdown_table
 
 SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
     "write": write.run,
     "scan": scan.run,
     "catalog": catalog.run,
+    "encryption": encryption.run,
     "dbt": dbt_runs.run,
     "rows": row_changes.run,
 }
