@@ -1,0 +1,44 @@
+"""The comparison finds what differs."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from dbt.adapters.ducklake.lake.errors import UnsupportedError
+
+from . import comparison
+from .comparison import DIFFERENT, EQUAL, NOT_COMPARABLE, REFUSED, Question, compare
+
+ROWS = Question("rows", "lake", "main", "t", 0, 3, with_row_ids=True)
+CHANGES = Question("changes", "lake", "main", "t", 1, 3)
+TABLE = pa.table({"rowid": [0, 1], "snapshot_id": [1, 1], "a": ["x", "y"]})
+
+
+def outcomes(question: Question, ours: object, theirs: object) -> list[tuple[str, str]]:
+    return [(f.kind, f.outcome) for f in compare([question], [ours], [theirs]).items]  # type: ignore[list-item]
+
+
+def test_answers_are_multisets() -> None:
+    assert outcomes(CHANGES, TABLE, TABLE.take([1, 0])) == [("changes", EQUAL)]
+    assert outcomes(CHANGES, TABLE, TABLE.take([1, 0, 0])) == [("changes", DIFFERENT)]
+
+
+@pytest.mark.parametrize("limit", [comparison.MAX_ROWS_IN_PYTHON, 0])
+def test_row_ids_are_told_from_rows(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "MAX_ROWS_IN_PYTHON", limit)
+    other_ids = TABLE.set_column(0, "rowid", [[1, 0]])
+    other_rows = TABLE.set_column(2, "a", [["x", "z"]])
+    assert outcomes(ROWS, TABLE, TABLE) == [("rows", EQUAL), ("row ids", EQUAL)]
+    assert outcomes(ROWS, TABLE, other_ids) == [("rows", EQUAL), ("row ids", DIFFERENT)]
+    assert outcomes(ROWS, TABLE, other_rows) == [("rows", DIFFERENT)]
+
+
+def test_other_columns_differ() -> None:
+    assert outcomes(CHANGES, TABLE, TABLE.rename_columns(["rowid", "snapshot_id", "b"])) == [("changes", DIFFERENT)]
+
+
+def test_errors_are_refusals_only_where_they_say_why() -> None:
+    assert outcomes(ROWS, UnsupportedError("not this"), TABLE) == [("rows", REFUSED)]
+    assert outcomes(ROWS, ValueError("oops"), TABLE) == [("rows", DIFFERENT)]
+    assert outcomes(ROWS, UnsupportedError("not this"), ValueError("nor DuckDB")) == [("rows", NOT_COMPARABLE)]
