@@ -22,7 +22,8 @@ from .. import reference
 from ..interop.engines import _IN_SPARKS_WORDS, METADATA, _quoted, _ticked, rows_of
 
 EQUAL, DIFFERENT, REFUSED, NOT_COMPARABLE = "equal", "different", "refused", "not comparable"
-OUTCOMES = (EQUAL, DIFFERENT, REFUSED, NOT_COMPARABLE)
+DUCKDB_IS_WRONG = "DuckDB is wrong"
+OUTCOMES = (EQUAL, DIFFERENT, DUCKDB_IS_WRONG, REFUSED, NOT_COMPARABLE)
 
 MAX_ROWS_IN_PYTHON = 20_000
 """Longer answers are compared by DuckDB."""
@@ -94,6 +95,8 @@ class Finding:
     kind: str
     outcome: str
     detail: str = ""
+    spark: pa.Table | None = field(default=None, repr=False, compare=False)
+    """Spark's answer, where it differs."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.question}: {self.outcome}: {self.detail}"
@@ -315,17 +318,17 @@ def _compare_tables(question: Question, ours: pa.Table, theirs: pa.Table) -> Ite
         detail = f"columns: Spark {ours.column_names}, DuckDB {theirs.column_names}"
         yield Finding(question, question.kind, DIFFERENT, detail)
         return
-    whole = _difference(ours, theirs)
+    whole = difference(ours, theirs)
     if not question.with_row_ids:
-        yield Finding(question, question.kind, DIFFERENT if whole else EQUAL, whole)
+        yield Finding(question, question.kind, DIFFERENT if whole else EQUAL, whole, ours if whole else None)
         return
-    rows = whole and _difference(ours.select(range(2, ours.num_columns)), theirs.select(range(2, theirs.num_columns)))
+    rows = whole and difference(ours.select(range(2, ours.num_columns)), theirs.select(range(2, theirs.num_columns)))
     yield Finding(question, "rows", DIFFERENT if rows else EQUAL, rows)
     if not rows:
         yield Finding(question, "row ids", DIFFERENT if whole else EQUAL, whole)
 
 
-def _difference(ours: pa.Table, theirs: pa.Table) -> str:
+def difference(ours: pa.Table, theirs: pa.Table) -> str:
     """The rows that only one has, as multisets; empty if there are none."""
     if max(ours.num_rows, theirs.num_rows) > MAX_ROWS_IN_PYTHON:
         return _difference_of_many(ours, theirs)

@@ -135,7 +135,7 @@ class Writer:
         elif chance < 0.34:
             self._pick(self._MAINTENANCE)(self)
         elif chance < 0.41:
-            self._pick(self._OPTIONS)(self)
+            self._pick(self._ALONE)(self)
         else:
             self._pick(self._CHANGES)(self)
 
@@ -541,7 +541,6 @@ class Writer:
         (5, _merge),
         (2, _create_table),
         (3, _drop_table),
-        (1, _rename_table),
         (1, _truncate),
         (4, _add_column),
         (3, _drop_column),
@@ -560,8 +559,10 @@ class Writer:
         (2, _add_files),
     )
 
-    # Outside of transactions: DuckDB 1.5 crashes where an option is set in one that changed something.
-    _OPTIONS: Sequence[tuple[int, Callable[[Writer], None]]] = (
+    # Outside of transactions: in one that made a view, an option crashes DuckDB 1.5, and in one that altered a column,
+    # a new name of the table leaves a lake that it no longer opens, with each column twice.
+    _ALONE: Sequence[tuple[int, Callable[[Writer], None]]] = (
+        (2, _rename_table),
         (2, _set_option),
         (2, _set_inlining),
         (1, _set_deletion_vectors),

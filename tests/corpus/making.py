@@ -58,30 +58,31 @@ def _first_line(error: Exception) -> str:
 
 def make_all(seeds: Sequence[int], steps: int, folder: Path) -> list[MadeLake]:
     """The lakes of some seeds. One whose making ends DuckDB's process is left out."""
-    made = _in_another_process(seeds, steps, folder / "all")
-    if made is not None:
-        return made
-    single = [_in_another_process([seed], steps, folder / f"only{seed}") for seed in seeds]
-    return [lake for found in single if found is not None for lake in found]
-
-
-def _in_another_process(seeds: Sequence[int], steps: int, folder: Path) -> list[MadeLake] | None:
-    """The lakes, or None if the process crashed. Other errors are raised."""
-    folder.mkdir()
-    command = [sys.executable, "-m", "tests.corpus.making", str(folder), str(steps), *map(str, seeds)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
-    if done.returncode < 0:
-        return None
-    if done.returncode > 0:
-        raise RuntimeError(f"seeds {list(seeds)}:\n{done.stderr}")
-    made: list[MadeLake] = pickle.loads((folder / "made").read_bytes())
+    made: list[MadeLake] = []
+    left = list(seeds)
+    while left:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.corpus", str(folder), str(steps), *map(str, left)],
+            capture_output=True,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+        if done.returncode > 0:
+            raise RuntimeError(f"seeds {left}:\n{done.stderr}")
+        finished = [seed for seed in left if _answers_file(folder, seed).exists()]
+        made += [pickle.loads(_answers_file(folder, seed).read_bytes()) for seed in finished]
+        left = left[len(finished) + 1 :]  # the next one crashed
     return made
 
 
-def main(folder: str, steps: str, *seeds: str) -> None:
-    made = [make(int(seed), int(steps), Path(folder) / seed) for seed in seeds]
-    (Path(folder) / "made").write_bytes(pickle.dumps(made))
+def make_here(folder: Path, steps: int, seeds: Sequence[int]) -> None:
+    """Makes lakes in this process, and leaves each, as it is made, in a file."""
+    for seed in seeds:
+        made = pickle.dumps(make(seed, steps, folder / str(seed)))
+        unfinished = folder / f"{seed}.unfinished"
+        unfinished.write_bytes(made)
+        unfinished.rename(_answers_file(folder, seed))
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def _answers_file(folder: Path, seed: int) -> Path:
+    return folder / f"{seed}.pickle"

@@ -28,6 +28,7 @@ from .comparison import (
     spark_answers,
     tables,
 )
+from .judging import judged
 from .sqllogic import Course, Runner
 
 AS_LEFT, CHANGED, COMPACTED = "as DuckDB left it", "changed by Spark", "compacted by DuckDB"
@@ -105,7 +106,7 @@ def _ask(lake: LakeFile, spark: SparkSession, replayed: Replayed, phase: str, si
             ours = spark_answers(session, asked)
     except CatalogError as error:
         raise NotComparable("encrypted" if encrypted else f"Spark does not open the lake: {_kind_of(error)}") from error
-    replayed.findings[phase].items += compare(asked, ours, theirs).items
+    replayed.findings[phase].items += judged(compare(asked, ours, theirs).items, {lake.name: lake})
     return int(newest)
 
 

@@ -13,6 +13,7 @@ from dbt.adapters.ducklake import LakeSession
 
 from .comparison import DIFFERENT, EQUAL, NOT_COMPARABLE, REFUSED, Finding, compare, spark_answers
 from .grammar import STEPS, TYPES, Writer
+from .judging import judged
 from .making import MadeLake, make_all
 
 LAKES = 200
@@ -29,7 +30,8 @@ def _findings(made: Sequence[MadeLake], spark: SparkSession) -> list[Finding]:
     main, *others = (lake.lake for lake in made)
     attached = [{"name": lake.name, "catalog": lake.catalog} for lake in others]
     with LakeSession(main.catalog, database=main.name, spark=spark, attach=attached) as session:
-        return compare(asked, spark_answers(session, asked), theirs).items
+        findings = compare(asked, spark_answers(session, asked), theirs).items
+    return judged(findings, {lake.lake.name: lake.lake for lake in made})
 
 
 def _check(seeds: Sequence[int], steps: int, spark: SparkSession, folder: Path) -> None:
