@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -115,6 +116,9 @@ class Findings:
         return [finding for finding in self.items if finding.outcome in outcomes]
 
 
+_NULL_VARIANT = "null"
+"""A variant's null as JSON. DuckDB has no difference between it and NULL, and writes the one for the other."""
+
 # -- questions
 
 _TABLES = """
@@ -207,7 +211,10 @@ def _duckdb_answer(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Tabl
     columns = []
     for name, kind in zip(relation.columns, relation.types, strict=True):
         target = _comparable_type(kind)
-        columns.append(f"cast({_quoted(name)} as {target}) as {_quoted(name)}" if target else _quoted(name))
+        compared = f"cast({_quoted(name)} as {target})" if target else _quoted(name)
+        if str(kind) == "VARIANT":
+            compared = f"nullif({compared}::varchar, '{_NULL_VARIANT}')"
+        columns.append(f"{compared} as {_quoted(name)}")
     return connection.execute(f"select {', '.join(columns)} from ({query})").to_arrow_table()
 
 
@@ -259,7 +266,8 @@ def _collectable(found: DataFrame) -> DataFrame:
     for stored in found.schema.fields:
         column = F.col(_ticked(stored.name))
         if "variant" in stored.dataType.simpleString():
-            column = F.to_json(column, {"ignoreNullFields": "false"}).alias(stored.name)
+            column = F.to_json(column, {"ignoreNullFields": "false"})
+            column = F.when(column != _NULL_VARIANT, column).alias(stored.name)
         columns.append(column)
     return found.select(*columns)
 
@@ -357,4 +365,6 @@ def _difference_of_many(ours: pa.Table, theirs: pa.Table) -> str:
 
 def _first_line(error: Exception) -> str:
     text = str(error).strip()
+    if isinstance(error, Py4JJavaError):  # its first line names the call alone
+        text = " ".join(line for line in text.splitlines() if "Caused by" in line or "Exception: " in line)
     return f"{type(error).__name__}: {(text.splitlines() or [''])[0][:300]}"

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-STEPS = 9
+STEPS = 6
 """How many steps a lake has after its first table. A step is a statement, or a transaction of several."""
 
 FOLDER = "{folder}"
@@ -74,7 +74,7 @@ TYPES: Mapping[str, Type] = {
         Type("struct(n struct(p bigint, q varchar), l integer[])", ("{'n': {'p': i, 'q': 'q' || i}, 'l': [1]}",)),
         Type("map(varchar, integer)", ("map {'k' || i: i::integer}", "map {}")),
         Type("struct(a integer, b varchar)[]", ("[{'a': i::integer, 'b': 'b'}, null]", "[{'a': null, 'b': 'c' || i}]")),
-        Type("variant", ("{'a': i}::variant", "i::variant")),
+        Type("variant", ("i::variant", "case when i % 2 = 0 then null else i::variant end")),
         Type("geometry", ("('POINT(' || i || ' 2)')::geometry",)),
     )
 }
