@@ -52,8 +52,9 @@ def _why_duckdb_is_wrong(connection: duckdb.DuckDBPyConnection, finding: Finding
     alone = _asked_one_by_one(connection, question)
     if alone is not None and not difference(ours, alone):
         return "asked for one snapshot at a time, it answers as Spark does"
-    if _leads_to_the_rows(connection, question, ours) and not _leads_to_the_rows(connection, question, theirs):
-        return "its changes do not lead from the rows before to the rows after, and Spark's do"
+    states = _rows_by_snapshot(connection, question)
+    if states and _leads_from_state_to_state(states, ours) and not _leads_from_state_to_state(states, theirs):
+        return "its changes do not lead from the rows of one snapshot to those of the next, and Spark's do"
     return None
 
 
@@ -69,19 +70,38 @@ def _asked_one_by_one(connection: duckdb.DuckDBPyConnection, question: Question)
     return pa.concat_tables(tables)
 
 
-def _leads_to_the_rows(connection: duckdb.DuckDBPyConnection, question: Question, changes: pa.Table) -> bool:
-    """Whether the rows before, with the changes, are the rows after: by row ids, and by values if columns stayed."""
+def _rows_by_snapshot(connection: duckdb.DuckDBPyConnection, question: Question) -> dict[int, pa.Table]:
+    """The rows of the snapshot before, and of each that is asked for, as far as there are any."""
     at = replace(question, kind="rows", with_row_ids=True)
-    before, after = duckdb_answers(connection, [replace(at, last=question.first - 1), at])
-    if isinstance(after, Exception):
-        return False
-    if isinstance(before, Exception):  # there was no table
-        before = after.slice(0, 0)
-    columns = after.column_names[2:] if before.schema == after.schema else []
-    found = _count(before, columns)
-    for row, kind in zip(_rows(changes, columns), changes.column("change_type").to_pylist(), strict=True):
-        found[row] += _COMES[kind]
-    return {row: n for row, n in found.items() if n} == _count(after, columns)
+    kept = [row[0] for row in connection.execute("select snapshot_id from ducklake_snapshots('lake')").fetchall()]
+    snapshots = [s for s in sorted(kept) if question.first - 1 <= s <= question.last]
+    if len(snapshots) > MAX_SNAPSHOTS:
+        snapshots = [snapshots[0], snapshots[-1]]
+    answers = duckdb_answers(connection, [replace(at, last=snapshot) for snapshot in snapshots])
+    found = {s: answer for s, answer in zip(snapshots, answers, strict=True) if isinstance(answer, pa.Table)}
+    if question.last not in found:
+        return {}
+    # Before its first snapshot the table had no rows.
+    return {question.first - 1: found[question.last].slice(0, 0), **found}
+
+
+def _leads_from_state_to_state(states: Mapping[int, pa.Table], changes: pa.Table) -> bool:
+    """Whether the first rows with the changes up to each snapshot are its rows: by values too if columns stayed."""
+    first, *others = sorted(states)
+    newest = states[others[-1]]
+    columns = newest.column_names[2:] if all(rows.schema == newest.schema for rows in states.values()) else []
+    before = _count(states[first], columns)
+    snapshots = changes.column("snapshot_id").to_pylist()
+    kinds = changes.column("change_type").to_pylist()
+    told = list(zip(snapshots, kinds, _rows(changes, columns), strict=True))
+    for snapshot in others:
+        found = Counter(before)
+        for at, kind, row in told:
+            if at <= snapshot:
+                found[row] += _COMES[kind]
+        if {row: n for row, n in found.items() if n} != _count(states[snapshot], columns):
+            return False
+    return True
 
 
 def _count(table: pa.Table, columns: Sequence[str]) -> Counter[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
@@ -175,7 +176,7 @@ def _change(lake: LakeFile, spark: SparkSession, replayed: Replayed) -> None:
             for statement in _row_changes(f"lake.{_ticked(schema)}.{_ticked(name)}", described):
                 try:
                     session.execute(statement)
-                except LakeError as error:
+                except (LakeError, PySparkException) as error:
                     what = statement.split()[0]
                     replayed.left_out[f"{what} by Spark: {_kind_of(error)}"] += 1
 

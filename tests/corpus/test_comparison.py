@@ -9,6 +9,7 @@ from dbt.adapters.ducklake.lake.errors import UnsupportedError
 
 from . import comparison
 from .comparison import DIFFERENT, EQUAL, NOT_COMPARABLE, REFUSED, Question, compare
+from .judging import _leads_from_state_to_state
 
 ROWS = Question("rows", "lake", "main", "t", 0, 3, with_row_ids=True)
 CHANGES = Question("changes", "lake", "main", "t", 1, 3)
@@ -42,3 +43,16 @@ def test_errors_are_refusals_only_where_they_say_why() -> None:
     assert outcomes(ROWS, UnsupportedError("not this"), TABLE) == [("rows", REFUSED)]
     assert outcomes(ROWS, ValueError("oops"), TABLE) == [("rows", DIFFERENT)]
     assert outcomes(ROWS, UnsupportedError("not this"), ValueError("nor DuckDB")) == [("rows", NOT_COMPARABLE)]
+
+
+def changes(*rows: tuple[int, int, str, int]) -> pa.Table:
+    names = ("snapshot_id", "rowid", "change_type", "a")
+    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+@pytest.mark.parametrize(("told_at", "right"), [(3, True), (2, False)])
+def test_the_judge_sees_in_which_snapshot_a_row_was_deleted(told_at: int, right: bool) -> None:
+    rows = pa.table({"rowid": [0, 1], "snapshot_id": [2, 2], "a": [7, 8]})
+    states = {1: rows.slice(0, 0), 2: rows, 3: rows.slice(1)}
+    told = changes((2, 0, "insert", 7), (2, 1, "insert", 8), (told_at, 0, "delete", 7))
+    assert _leads_from_state_to_state(states, told) == right
