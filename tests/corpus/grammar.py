@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-STEPS = 6
+STEPS = 4
 """How many steps a lake has after its first table. A step is a statement, or a transaction of several."""
 
 FOLDER = "{folder}"

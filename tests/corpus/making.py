@@ -17,8 +17,6 @@ import duckdb
 from .comparison import Answer, LakeFile, Question, duckdb_answers, questions
 from .grammar import FOLDER, Writer
 
-MOST_RANGES = 2
-
 
 @dataclass(frozen=True)
 class MadeLake:
@@ -48,7 +46,7 @@ def make(seed: int, steps: int, folder: Path) -> MadeLake:
             except duckdb.Error as error:
                 done.append(f"{statement}; -- fails: {_first_line(error)}")
     with lake.connect() as connection:
-        asked = questions(connection, lake, most_ranges=MOST_RANGES)
+        asked = questions(connection, lake, most_ranges=1 + seed % 2)
         return MadeLake(seed, lake, done, asked, duckdb_answers(connection, asked))
 
 
