@@ -9,7 +9,7 @@ from dbt.adapters.ducklake.lake.errors import UnsupportedError
 
 from . import comparison
 from .comparison import DIFFERENT, EQUAL, NOT_COMPARABLE, REFUSED, Question, compare
-from .judging import _leads_from_state_to_state
+from .judging import _leads_from_state_to_state, _pairs_versions
 
 ROWS = Question("rows", "lake", "main", "t", 0, 3, with_row_ids=True)
 CHANGES = Question("changes", "lake", "main", "t", 1, 3)
@@ -56,3 +56,12 @@ def test_the_judge_sees_in_which_snapshot_a_row_was_deleted(told_at: int, right:
     states = {1: rows.slice(0, 0), 2: rows, 3: rows.slice(1)}
     told = changes((2, 0, "insert", 7), (2, 1, "insert", 8), (told_at, 0, "delete", 7))
     assert _leads_from_state_to_state(states, told) == right
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_judge_knows_versions_that_are_paired_with_each_other(times: int) -> None:
+    ours = changes(*[(2, 0, kind, 7) for kind in ("update_preimage", "update_postimage")] * times)
+    theirs = changes(*[(2, 0, kind, 7) for kind in ("update_preimage", "update_postimage")] * times**2)
+    assert _pairs_versions(ours, theirs)
+    assert not _pairs_versions(ours, changes((2, 0, "update_postimage", 7)))
+    assert not _pairs_versions(ours, pa.concat_tables([theirs, theirs]))
