@@ -38,7 +38,7 @@ test: lint java docs  ## everything, as CI runs it
 	$(BIN)/pytest tests/unit -n 2
 	$(BIN)/pytest tests/ui
 	$(BIN)/pytest tests/docs
-	$(BIN)/pytest tests/spark tests/interop -n 2 -m 'not long'
+	$(BIN)/pytest tests/spark tests/interop tests/corpus -n 2 -m 'not long'
 	$(BIN)/pytest tests/functional -n 2 --dist loadscope  # the tests of a class share a project
 
 quickstart: $(STAMP) java  ## a first lake, in the folder quickstart/

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import duckdb
 import pytest
 
 from .engines import Both, both, by_duckdb, each
@@ -333,3 +334,16 @@ def test_an_integer_promoted_to_uint64_is_read_from_older_files(open_lake: Calla
     lake.compare()
     lake.spark("update t set a = a - 1 where c = 4294967295", "delete from t where b = 1 and c > 2")
     lake.compare()
+
+
+def test_a_table_that_duckdb_alters_and_renames_in_one_transaction_is_still_read(
+    open_lake: Callable[..., Both],
+) -> None:
+    """DuckDB 1.5 leaves it under both names, forgets the change of the column, and opens the lake no more."""
+    lake = open_lake("sqlite")
+    lake.duckdb("call lake.set_option('data_inlining_row_limit', 0)", "create table t (id bigint, a int)")
+    lake.duckdb("insert into t values (1, 2)")
+    lake.duckdb("begin; alter table t rename column a to b; alter table t rename to t2; commit")
+    with pytest.raises(duckdb.CatalogException, match="Column with name id already exists"):
+        lake.duckdb("from t2")
+    assert lake.spark_rows("select id, a from t2") == [(1, 2)]
