@@ -39,9 +39,12 @@ class LakeFile:
     name: str = "lake"
     metadata_schema: str | None = None
     data_path: str | None = None
+    encrypted: bool = False
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        options = {"metadata_schema": self.metadata_schema} if self.metadata_schema else {}
+        options: dict[str, Any] = {"metadata_schema": self.metadata_schema} if self.metadata_schema else {}
+        if self.encrypted:
+            options["encrypted"] = 1
         connection = reference.connect(self.catalog, self.data_path, **options)
         # With several threads its change feed now and then tells all rows of a file, in a snapshot nobody asked for.
         connection.execute("SET threads = 1")

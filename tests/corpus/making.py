@@ -32,7 +32,9 @@ class MadeLake:
 def make(seed: int, steps: int, folder: Path) -> MadeLake:
     folder.mkdir()
     kind = "duckdb" if seed % 20 == 9 else "sqlite"
-    lake = LakeFile(f"{kind}:{folder}/catalog.{kind}", f"lake{seed}", data_path=f"{folder}/data/")
+    lake = LakeFile(
+        f"{kind}:{folder}/catalog.{kind}", f"lake{seed}", data_path=f"{folder}/data/", encrypted=seed % 5 == 2
+    )
     done = []
     with lake.connect() as connection:
         for written in Writer(seed).write(steps):
