@@ -17,6 +17,7 @@ from ..sql import statements as st
 from ..sql.defaults import default_sql
 from ..sql.quoting import quoted
 from ..sql.types import query_type
+from ..write.geometry import with_wkb
 from .literal_casts import with_cast
 from .target import ROW_POSITION, TargetTable, old_value_column
 
@@ -76,6 +77,7 @@ def cast_to_table(rows: DataFrame, table: Table, extra_columns: Sequence[str] = 
     `extra_columns` come first and keep their types.
     """
     extra = [rows.schema[name] for name in extra_columns]
+    rows = with_wkb(rows, table.columns)
     return rows.to(s.StructType([*extra, *(s.StructField(c.name, query_type(c), True) for c in table.columns)]))
 
 

@@ -198,7 +198,10 @@ def written_field(column: Column) -> s.StructField:
 
 
 def _leaf_written_type(column: Column) -> s.DataType:
-    return s.TimeType(6) if column.type == "time" else _leaf_query_type(column)
+    return _WRITTEN_TYPES.get(column.type) or _leaf_query_type(column)
+
+
+_WRITTEN_TYPES: Mapping[str, s.DataType] = {"time": s.TimeType(6), "geometry": s.GeometryType(0)}
 
 
 def convert_leaves(sql: str, column: Column, convert: LeafConversion, depth: int = 0) -> str:
@@ -253,10 +256,12 @@ def _lake_column(name: str, type_: s.DataType) -> Column:
     if found is None:
         raise SchemaChangeError(
             f"column {name} has the Spark type {type_.simpleString()}, which DuckLake does not have;"
-            " cast it to another, for example to string"
+            f" {'store its WKB, which st_asbinary returns' if isinstance(type_, s.GeographyType) else _CAST_IT}"
         )
     return Column(0, name, found)
 
+
+_CAST_IT = "cast it to another, for example to string"
 
 _LAKE_TYPES = {
     "BooleanType": "boolean",
@@ -275,6 +280,7 @@ _LAKE_TYPES = {
     "TimestampNTZType": "timestamp",
     "TimeType": "time",
     "VariantType": "variant",
+    "GeometryType": "geometry",
 }
 
 

@@ -36,6 +36,7 @@ _CONDITIONS = {
 _ENCODINGS = {
     "uuid": "lower(VALUE)",
     "time": "cast(VALUE as time(6))",
+    "geometry": "st_geomfromwkb(VALUE)",
     "timestamp_s": "timestampadd(MICROSECOND, -cast(date_part('SECOND', VALUE) % 1 * 1000000 as int), VALUE)",
     "timestamp_ms": "timestampadd(MICROSECOND, -cast(date_part('SECOND', VALUE) % 0.001 * 1000000 as int), VALUE)",
 }

@@ -10,9 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
-from ...lake.errors import UnsupportedError
 from ...lake.files import NewDataFile
-from ...lake.snapshot import Table
 from ...lake.types import Column, decimal_parts
 from ..read.parquet import FILE_POOL
 from ..read.scan import INTERNAL_ROW_ID
@@ -28,6 +26,7 @@ from .data_files import (
     remove_folder,
 )
 from .encoding import encode
+from .geometry import check_geometries_writable, with_wkb
 from .layout import partition_and_sort
 from .target import WriteTarget
 from .write_folder import new_write_folder
@@ -42,7 +41,7 @@ def write_dataframe(
     `row_id` names the column with their row ids.
     """
     table = target.table
-    _check_writable(table)
+    check_geometries_writable(rows.sparkSession, table)
     converted = to_table_schema(rows, table.columns, row_id)
     arranged, partition_columns = partition_and_sort(converted, target)
     writer = arranged.write.mode("error").options(**_writer_options(target, bytes_per_row))
@@ -68,15 +67,6 @@ def _checked_files(target: WriteTarget, folder: str) -> list[NewDataFile]:
     return files
 
 
-def _check_writable(table: Table) -> None:
-    for column in table.columns:
-        if any(c.type == "geometry" for c in column.walk()):
-            raise UnsupportedError(
-                f"column {column.name} of table {table.name} is a geometry, which Spark can read but not write yet;"
-                " write to this table with DuckDB, or keep the shape in a blob column"
-            )
-
-
 def to_table_schema(rows: DataFrame, columns: Sequence[Column], row_id: str | None = None) -> DataFrame:
     """The rows with the types and field ids of the columns, cast by Spark's store assignment rules.
 
@@ -85,7 +75,7 @@ def to_table_schema(rows: DataFrame, columns: Sequence[Column], row_id: str | No
     fields = [s.StructField(c.name, query_type(c), True) for c in columns]
     if row_id is not None:
         fields.append(s.StructField(row_id, s.LongType(), True))
-    rows = rows.to(s.StructType(fields))
+    rows = with_wkb(rows, columns).to(s.StructType(fields))
     # Aliases carry the field ids. With `to` they would be lost where the optimizer replaces a column by the expression
     # that computes it.
     written = [_written_column(c) for c in columns]
@@ -150,5 +140,5 @@ def _width(column: Column) -> float:
     if decimal_parts(column.type):
         return 8.0
     return {"boolean": 0.2, "int8": 1, "int16": 2, "int32": 4, "float32": 4, "date": 4}.get(column.type, 8.0) + (
-        8.0 if column.type in ("varchar", "json", "blob", "variant") else 0.0
+        8.0 if column.type in ("varchar", "json", "blob", "variant", "geometry") else 0.0
     )
