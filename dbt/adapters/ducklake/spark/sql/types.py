@@ -15,6 +15,7 @@ from pyspark.sql import types as s
 from ...lake.duckdb_text import parse_blob
 from ...lake.errors import SchemaChangeError, UnsupportedError
 from ...lake.types import TIMESTAMPS, Column, decimal_parts
+from .kept_text import TEXT_TYPES
 from .quoting import quoted, string_literal
 
 FIELD_ID = "parquet.field.id"
@@ -56,6 +57,7 @@ _QUERY_TYPES: Mapping[str, s.DataType] = {
     "timestamp_ns": s.TimestampNTZType(),
     "timestamptz": s.TimestampType(),
     "variant": s.VariantType(),
+    **dict.fromkeys(TEXT_TYPES.values(), s.StringType()),
 }
 
 WRITER_DEPENDENT_TYPES = frozenset({"int128", "uint128", "timestamp_ns", "timetz", "interval", "time_ns"})
@@ -65,9 +67,11 @@ _READ_TYPES: Mapping[str, s.DataType] = {"uuid": s.BinaryType(), "time": s.LongT
 
 _READ_TYPES_BY_PHYSICAL_TYPE: Mapping[tuple[str, str], s.DataType] = {
     ("int128", "DOUBLE"): s.DoubleType(),
+    ("int128", "BYTE_ARRAY"): s.StringType(),
     ("uint128", "DOUBLE"): s.DoubleType(),
     ("uint128", "FIXED_LEN_BYTE_ARRAY:decimal(38,0)"): s.DecimalType(38, 0),
     ("timestamp_ns", "INT64:ns"): s.LongType(),
+    ("timestamp_ns", "BYTE_ARRAY"): s.StringType(),
     ("time_ns", "INT64:ns"): s.LongType(),
     ("timetz", "INT64:us"): s.LongType(),
     ("interval", "FIXED_LEN_BYTE_ARRAY"): s.BinaryType(),
@@ -156,7 +160,8 @@ def read_field(column: Column, physical_types: Mapping[int, str]) -> s.StructFie
 def is_encoded(column: Column, physical_types: Mapping[int, str]) -> bool:
     """Whether a file stores a column without children in another form than a query shows it."""
     depends_on_file = _read_type_by_physical_type(column, physical_types) is not None
-    return not column.children and (column.type in _READ_TYPES or depends_on_file)
+    is_text = column.type in TEXT_TYPES.values()
+    return not column.children and (column.type in _READ_TYPES or depends_on_file or is_text)
 
 
 def is_missing(column: Column, physical_types: Mapping[int, str]) -> bool:

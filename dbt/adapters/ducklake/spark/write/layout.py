@@ -55,7 +55,8 @@ def partition_value_sql(column: Column, field: PartitionField) -> str:
     value = quoted(column.name)
     if column.type == "time":
         timestamp = f"cast(concat('1970-01-01 ', cast({value} as string)) as timestamp_ntz)"
-        value = f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {timestamp})"
+        micros = f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {timestamp})"
+        value = f"if({value} > time'23:59:59.999999', {86_400 * 10**6}L, {micros})"
     if isinstance(field.transform, Identity):
         return partition_text_sql(value, column.type)
     return f"cast({field.transform.spark_sql(value, column.type)} as string)"

@@ -14,6 +14,7 @@ from ...lake.files import NewDataFile
 from ...lake.types import Column, decimal_parts
 from ..read.parquet import FILE_POOL
 from ..read.scan import INTERNAL_ROW_ID
+from ..sql.kept_text import as_text
 from ..sql.quoting import quoted
 from ..sql.types import query_type, written_field
 from .data_files import (
@@ -26,6 +27,7 @@ from .data_files import (
     remove_folder,
 )
 from .encoding import encode
+from .end_of_day import with_end_of_day
 from .geometry import check_geometries_writable, with_wkb
 from .layout import partition_and_sort
 from .target import WriteTarget
@@ -33,16 +35,21 @@ from .write_folder import new_write_folder
 
 
 def write_dataframe(
-    rows: DataFrame, target: WriteTarget, bytes_per_row: float | None = None, row_id: str | None = None
+    rows: DataFrame,
+    target: WriteTarget,
+    bytes_per_row: float | None = None,
+    row_id: str | None = None,
+    kept_text: bool = False,
 ) -> list[NewDataFile]:
     """Writes rows as data files of a table, which belong to no snapshot yet.
 
     The rows have the table's columns with their query types, in any order. For new versions of existing rows,
-    `row_id` names the column with their row ids.
+    `row_id` names the column with their row ids. With `kept_text`, some columns are text: see `sql.kept_text`.
     """
     table = target.table
     check_geometries_writable(rows.sparkSession, table)
-    converted = to_table_schema(rows, table.columns, row_id)
+    columns = tuple(map(as_text, table.columns)) if kept_text else table.columns
+    converted = to_table_schema(rows, columns, row_id)
     arranged, partition_columns = partition_and_sort(converted, target)
     writer = arranged.write.mode("error").options(**_writer_options(target, bytes_per_row))
     if partition_columns:
@@ -81,7 +88,7 @@ def to_table_schema(rows: DataFrame, columns: Sequence[Column], row_id: str | No
     written = [_written_column(c) for c in columns]
     if row_id is not None:
         written += _row_id_columns(F.col(row_id), by_name=name_map_of(columns) is not None)
-    return rows.select(*written)
+    return with_end_of_day(rows, columns).select(*written)
 
 
 def _row_id_columns(row_id: SparkColumn, by_name: bool) -> list[SparkColumn]:
