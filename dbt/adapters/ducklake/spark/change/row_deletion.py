@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -11,7 +12,7 @@ from ...lake.files import DataFile
 from ...lake.snapshot import Table
 from ..read.local_rows import arrow_dataframe
 from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, scan_dataframe
-from ..sql.kept_text import is_kept_as_text, kept_text_name
+from ..sql.kept_text import table_as_text
 from .command_context import CommandContext
 from .position_deletes import PositionDeletesWriter
 from .row_positions import RowPositions
@@ -77,18 +78,15 @@ def _files_to_rewrite(
 def _rewrite_files(context: CommandContext, table: Table, scan: TableScan, deleted: RowPositions) -> None:
     """Writes the rows of a scan that are not deleted into new files. They keep their row ids."""
     spark = context.planner.spark
-    rows = scan_dataframe(
-        spark, context.lake.file_reader, scan, with_virtual_columns=True, with_row_positions=True, with_kept_text=True
-    )
+    scan = replace(scan, table=table_as_text(scan.table))
+    rows = scan_dataframe(spark, context.lake.file_reader, scan, with_virtual_columns=True, with_row_positions=True)
     names = [f"_lake_c{index}" for index in range(len(table.columns))]
-    texts = {c.id: kept_text_name(c) for c in table.columns if is_kept_as_text(c)}
-    rows = rows.toDF(*names, _ROW_ID, _BEGIN_SNAPSHOT, FILE, POSITION, OWN_ROW_ID, *texts.values())
+    rows = rows.toDF(*names, _ROW_ID, _BEGIN_SNAPSHOT, FILE, POSITION, OWN_ROW_ID)
     if deleted.collected is None:
         positions = deleted.changed.select(FILE, POSITION)
     else:  # running the query again might return other rows
         parts = [pa.table([pa.repeat(key, len(p)), p], [FILE, POSITION]) for key, p in deleted.collected.items()]
         positions = F.broadcast(arrow_dataframe(spark, pa.concat_tables(parts)))
     remaining = rows.join(positions, [FILE, POSITION], "left_anti")
-    values = [texts.get(c.id, name) for c, name in zip(table.columns, names, strict=True)]
-    remaining = remaining.select(*values, _ROW_ID).toDF(*(c.name for c in table.columns), _ROW_ID)
+    remaining = remaining.select(*names, _ROW_ID).toDF(*(c.name for c in table.columns), _ROW_ID)
     context.transaction.record_updates(table, context.write(remaining, table, _ROW_ID, kept_text=True))

@@ -144,6 +144,14 @@ def timestamp_ns_of_text(sql: str) -> str:
     return f"if(endswith({sql}, 'infinity'), {infinite}, cast(substring({sql}, 1, 26) as timestamp_ntz))"
 
 
+def nanoseconds_of_text(sql: str) -> str:
+    """Returns the nanoseconds since 1970 of the text of a `timestamp_ns`."""
+    infinite = f"if(startswith({sql}, '-'), -{_INFINITY}L, {_INFINITY}L)"
+    micros = f"timestampdiff(MICROSECOND, {_EPOCH}, {timestamp_ns_of_text(sql)})"
+    nanos = f"cast(rpad(substring({sql}, 27, 3), 3, '0') as bigint)"
+    return f"if(endswith({sql}, 'infinity'), {infinite}, {micros} * 1000 + {nanos})"
+
+
 def _timestamp_ns_text(sql: str, physical: str) -> str:
     """Returns the text of a `timestamp_ns`, with nine digits of seconds or those that the file has."""
     if physical == "BYTE_ARRAY":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...lake.snapshot import Table
 from ...lake.types import Column
 
 TEXT_TYPES = {"int128": "int128 as text", "timestamp_ns": "timestamp_ns as text"}
@@ -24,6 +25,11 @@ def is_kept_as_text(column: Column) -> bool:
 def as_text(column: Column) -> Column:
     """The column with text in place of each of the types."""
     return replace(column, type=TEXT_TYPES.get(column.type, column.type), children=tuple(map(as_text, column.children)))
+
+
+def table_as_text(table: Table) -> Table:
+    """The table with its columns as text. A scan of it has them so."""
+    return replace(table, columns=tuple(map(as_text, table.columns)))
 
 
 def type_of_text(type_: str) -> str:

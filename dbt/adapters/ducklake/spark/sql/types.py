@@ -8,6 +8,7 @@ Spark does not have; `decoding.py` and `write/encoding.py` convert the values.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from pyspark.sql import types as s
@@ -15,7 +16,7 @@ from pyspark.sql import types as s
 from ...lake.duckdb_text import parse_blob
 from ...lake.errors import SchemaChangeError, UnsupportedError
 from ...lake.types import TIMESTAMPS, Column, decimal_parts
-from .kept_text import TEXT_TYPES
+from .kept_text import TEXT_TYPES, type_of_text
 from .quoting import quoted, string_literal
 
 FIELD_ID = "parquet.field.id"
@@ -136,6 +137,7 @@ def read_type(column: Column, physical_types: Mapping[int, str]) -> s.DataType:
 
     `physical_types` has the physical types that differ from file to file, by column id: see `read.stored_columns`.
     """
+    column = replace(column, type=type_of_text(column.type))
     by_physical_type = _read_type_by_physical_type(column, physical_types)
     return by_physical_type or _READ_TYPES.get(column.type) or _leaf_query_type(column)
 
@@ -172,7 +174,7 @@ def is_missing(column: Column, physical_types: Mapping[int, str]) -> bool:
 def depends_on_added_file(column: Column) -> bool:
     """Whether a file that was added may hold the column in a type that Spark does not read as the column's."""
     decimal = decimal_parts(column.type)
-    return column.type in ("uint64", *TIMESTAMPS) or (decimal is not None and decimal[1] > 0)
+    return type_of_text(column.type) in ("uint64", *TIMESTAMPS) or (decimal is not None and decimal[1] > 0)
 
 
 def has_scan_default(column: Column) -> bool:

@@ -50,7 +50,7 @@ def write_dataframe(
     check_geometries_writable(rows.sparkSession, table)
     columns = tuple(map(as_text, table.columns)) if kept_text else table.columns
     converted = to_table_schema(rows, columns, row_id)
-    arranged, partition_columns = partition_and_sort(converted, target)
+    arranged, partition_columns = partition_and_sort(converted, target, kept_text)
     writer = arranged.write.mode("error").options(**_writer_options(target, bytes_per_row))
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
