@@ -1,4 +1,4 @@
-"""Geometries: Spark reads them as WKB, and writes WKB, WKT and its own GEOMETRY, with statistics that DuckDB prunes by."""
+"""Geometries: Spark reads WKB, and writes WKB, WKT and its own GEOMETRY, with the statistics by which DuckDB prunes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHAPES = (
     "MULTIPOINT (1 2, 3 4)",
     "MULTIPOINT ((1 2), (3 4))",
     "MULTILINESTRING ((0 0, 1 1), (2 2, 3 3, 4 4))",
-    "MULTIPOLYGON (((0 0, 4 0, 4 4, 0 0)), ((10 10, 11 10, 11 11, 10 10), (10.1 10.1, 10.2 10.1, 10.2 10.2, 10.1 10.1)))",
+    "MULTIPOLYGON (((0 0, 4 0, 4 4, 0 0)), ((10 10, 11 10, 11 11, 10 10), (10.1 10.1, 10.2 10, 10.2 10.2, 10.1 10.1)))",
     "POLYGON Z ((0 0 1, 4 0 1, 4 4 1, 0 0 1))",
     "MULTIPOLYGON EMPTY",
     " POINT( -7.123456789012345  1e300 ) ",
@@ -81,7 +81,8 @@ def test_every_way_to_write_a_geometry(lake: Both) -> None:
         "update g set id = 1002 where id = 2",
         f"merge into g using (select explode(array(3, 200)) as id, st_geomfromwkb({FAR}) as w) n on g.id = n.id"
         " when matched then update set g = n.w when not matched then insert (id, g) values (n.id, n.w)",
-        "merge into g using (select 201 as id) n on g.id = n.id when not matched then insert values (n.id, 'POINT (9 9)')",
+        "merge into g using (select 201 as id) n on g.id = n.id"
+        " when not matched then insert values (n.id, 'POINT (9 9)')",
         "delete from g where id between 10 and 20",
         f"create table h as select st_geomfromwkb({FAR}) as g, array(st_geomfromwkb({FAR})) as l",
         "insert into h select g, array(g) from g where id > 100",
