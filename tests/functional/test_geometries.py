@@ -31,8 +31,8 @@ class TestGeometries:
         }
 
     def test_shapes_pass_through_seeds_and_models(self, project: Any, lake_folder: Path) -> None:
-        for command in (["seed"], ["run"], ["run"]):
-            assert len(run_dbt(command)) == (1 if command == ["seed"] else 2)
+        for command, nodes in (("seed", 1), ("run", 2), ("run", 2)):
+            assert len(run_dbt([command])) == nodes
         connection = reference.connect(f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/")
         try:
             ask = f"select id, shape::varchar from lake.{project.test_schema}."

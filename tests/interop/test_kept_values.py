@@ -83,9 +83,9 @@ def test_values_in_structs_are_kept_when_another_field_changes(open_lake: Callab
     for row_limit, table in ((0, "f"), (100, "i")):
         lake.duckdb(
             f"call lake.set_option('data_inlining_row_limit', {row_limit})",
-            f"create table {table} (id int, s struct(at timestamp_ns, h hugeint, c time, n int),"
+            f"create table {table} (id int, s struct(moment timestamp_ns, h hugeint, c time, n int),"
             " m map(timestamp_ns, hugeint))",
-            f"insert into {table} values (1, {{'at': '2020-01-01 00:00:00.000000001', 'h': 15e37::hugeint, 'c':"
+            f"insert into {table} values (1, {{'moment': '2020-01-01 00:00:00.000000001', 'h': 15e37::hugeint, 'c':"
             " '24:00:00', 'n': 1}, map{'2020-01-01 00:00:00.000000009'::timestamp_ns: (-15e37)::hugeint}),"
             " (2, null, null)",
         )
@@ -99,13 +99,15 @@ def test_values_in_structs_are_kept_when_another_field_changes(open_lake: Callab
         digits = 150000000000000000000000000000000000000
         assert row == [
             (
-                f"{{'at': '2020-01-01 00:00:00.000000001', 'h': {digits}, 'c': '24:00:00', 'n': 2}}",
+                f"{{'moment': '2020-01-01 00:00:00.000000001', 'h': {digits}, 'c': '24:00:00', 'n': 2}}",
                 f"{{'2020-01-01 00:00:00.000000009'=-{digits}}}",
             )
         ]
-        lake.spark(f"update {table} set s.h = 5, s.at = timestamp_ntz'2021-01-01 00:00:00.5' where id = 1")
+        lake.spark(f"update {table} set s.h = 5, s.moment = timestamp_ntz'2021-01-01 00:00:00.5' where id = 1")
         with lake.connection() as connection:
-            row = connection.execute(f"select s.at::varchar, s.h, s.c::varchar from {table} where id = 1").fetchall()
+            row = connection.execute(
+                f"select s.moment::varchar, s.h, s.c::varchar from {table} where id = 1"
+            ).fetchall()
         assert row == [("2021-01-01 00:00:00.5", 5, "24:00:00")]
 
 
@@ -113,17 +115,17 @@ def test_values_are_assigned_and_kept_in_one_merge(open_lake: Callable[..., Both
     lake = open_lake("sqlite")
     lake.duckdb(
         "call lake.set_option('data_inlining_row_limit', 0)",
-        "create table t (id int, at timestamp_ns, h hugeint, other varchar)",
+        "create table t (id int, moment timestamp_ns, h hugeint, other varchar)",
         "insert into t select i, '2020-01-01 00:00:00.000000001', 15e37::hugeint, 'a' from range(4) r(i)",
     )
     lake.spark(
         "merge into t using (select explode(sequence(0, 5)) as k) n on t.id = n.k"
-        " when matched and k = 0 then update set t.at = timestamp_ntz'2021-01-01', t.h = 1"
+        " when matched and k = 0 then update set t.moment = timestamp_ntz'2021-01-01', t.h = 1"
         " when matched and k = 1 then update set t.other = 'b' when matched and k = 2 then delete"
         " when not matched then insert values (n.k, timestamp_ntz'2022-01-01', 2, 'new')"
     )
     with lake.connection() as connection:
-        found = connection.execute("select id, at::varchar, h::varchar, other from t order by id").fetchall()
+        found = connection.execute("select id, moment::varchar, h::varchar, other from t order by id").fetchall()
     kept, digits = "2020-01-01 00:00:00.000000001", "150000000000000000000000000000000000000"
     assert found == [
         (0, "2021-01-01 00:00:00", "1", "a"),
@@ -132,17 +134,19 @@ def test_values_are_assigned_and_kept_in_one_merge(open_lake: Callable[..., Both
         (4, "2022-01-01 00:00:00", "2", "new"),
         (5, "2022-01-01 00:00:00", "2", "new"),
     ]
-    lake.agree("select id, other from t where at = timestamp_ntz'2021-01-01'", "select id, other from t where h = 1")
-    lake.agree("select id, at, other from t", "select id, at::timestamp as at, other from t")
+    lake.agree(
+        "select id, other from t where moment = timestamp_ntz'2021-01-01'", "select id, other from t where h = 1"
+    )
+    lake.agree("select id, moment, other from t", "select id, moment::timestamp as moment, other from t")
 
 
-@pytest.mark.parametrize("partition", ["at", "year(at)", "bucket(4, at)"])
+@pytest.mark.parametrize("partition", ["moment", "year(moment)", "bucket(4, moment)"])
 def test_rows_stay_in_the_partition_of_their_nanoseconds(open_lake: Callable[..., Both], partition: str) -> None:
     lake = open_lake("sqlite")
     texts = ("2020-01-01 01:02:03.123456789", "2020-01-01 01:02:03.5", "2021-01-01", "1969-12-31 23:59:59.999999999")
     lake.duckdb(
         "call lake.set_option('data_inlining_row_limit', 0)",
-        "create table t (id int, at timestamp_ns, other varchar)",
+        "create table t (id int, moment timestamp_ns, other varchar)",
         f"alter table t set partitioned by ({partition})",
         "insert into t values " + ", ".join(f"({i}, '{text}', 'a')" for i, text in enumerate(texts)),
     )
@@ -152,7 +156,7 @@ def test_rows_stay_in_the_partition_of_their_nanoseconds(open_lake: Callable[...
     lake.spark("update t set other = 'b'")
     assert lake.catalog_rows(values) == before
     for i, text in enumerate(texts):
-        assert lake.duckdb_rows(f"select id, other from t where at = '{text}'") == [(i, "b")]
+        assert lake.duckdb_rows(f"select id, other from t where moment = '{text}'") == [(i, "b")]
 
 
 def test_a_rollback_and_a_rewritten_file_keep_values(open_lake: Callable[..., Both]) -> None:
@@ -162,7 +166,7 @@ def test_a_rollback_and_a_rewritten_file_keep_values(open_lake: Callable[..., Bo
     before = _texts(lake, "t", values)
     lake.spark("delete from t where id < 2")
     ((snapshot,),) = lake.catalog_rows("select max(snapshot_id) - 1 from {m}.ducklake_snapshot")
-    lake.spark(f"restore table t to version as of {snapshot}")
+    lake.spark(f"call ducklake_rollback('t', version => {snapshot})")
     assert _texts(lake, "t", values) == before
     lake.duckdb("call lake.set_option('rewrite_delete_threshold', 0.1)")
     lake.spark("delete from t where id = 1")

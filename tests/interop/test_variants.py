@@ -123,6 +123,7 @@ INLINED = {
 
 def test_inlined_variants_keep_their_types(open_lake: Callable[..., Both]) -> None:
     lake = open_lake("duckdb")
+    lake.duckdb("call lake.set_option('data_inlining_row_limit', 100)")
     rows = ", ".join(f"({i}, ({value})::variant, {{'v': ({value})::variant}})" for i, value in enumerate(INLINED))
     lake.duckdb(
         "create table v (id int, x variant, s struct(v variant))", f"insert into v values {rows}, (99, null, null)"

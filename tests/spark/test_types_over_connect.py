@@ -29,10 +29,10 @@ with LakeSession("duckdb:catalog.ducklake", data_path="data/", spark=settings) a
 @pytest.mark.parametrize("inlined", [0, 10])
 def test_types_over_spark_connect(tmp_path: Path, inlined: int) -> None:
     address = f"duckdb:{tmp_path}/catalog.ducklake"
-    query = "select id, at::varchar, h::varchar, c::varchar, v::varchar from t order by id"
+    query = "select id, moment::varchar, h::varchar, c::varchar, v::varchar from t order by id"
     connection = _connect(address, tmp_path)
     connection.execute(f"call lake.set_option('data_inlining_row_limit', {inlined})")
-    connection.execute("create table t (id int, at timestamp_ns, h hugeint, c time, v variant, other varchar)")
+    connection.execute("create table t (id int, moment timestamp_ns, h hugeint, c time, v variant, other varchar)")
     connection.execute(
         "insert into t values (1, '2020-01-01 00:00:00.123456789', 15e37::hugeint, '24:00:00', 'x', 'a'),"
         " (2, '2020-01-01', 1, '12:00:00', 'y', 'a')"

@@ -26,6 +26,8 @@ _PATTERNS = {
 """The regular expressions that strings of a type must match."""
 
 _VALUE = "VALUE"
+_IS_INFINITE = f"abs(timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', VALUE)) = {2**63 - 1}L"
+_MICROSECONDS_BEYOND = "cast(date_part('SECOND', VALUE) % {} * 1000000 as int)"
 _CONDITIONS = {
     **{kind: f"VALUE rlike '^{form}$'" for kind, form in _PATTERNS.items()},
     **{kind: f"VALUE between {low} and {high}" for kind, (low, high) in INTEGER_RANGES.items() if low == 0},
@@ -44,8 +46,10 @@ _ENCODINGS = {
     "uuid": "lower(VALUE)",
     "time": f"case when VALUE = '24:00:00' then {END_OF_DAY} else cast(VALUE as time(6)) end",
     "geometry": "st_geomfromwkb(VALUE)",
-    "timestamp_s": "timestampadd(MICROSECOND, -cast(date_part('SECOND', VALUE) % 1 * 1000000 as int), VALUE)",
-    "timestamp_ms": "timestampadd(MICROSECOND, -cast(date_part('SECOND', VALUE) % 0.001 * 1000000 as int), VALUE)",
+    "timestamp_s": f"if({_IS_INFINITE}, VALUE, timestampadd(MICROSECOND, -{_MICROSECONDS_BEYOND.format('1')}, VALUE))",
+    "timestamp_ms": (
+        f"if({_IS_INFINITE}, VALUE, timestampadd(MICROSECOND, -{_MICROSECONDS_BEYOND.format('0.001')}, VALUE))"
+    ),
 }
 """The expressions that are written for a value, where it is not the value itself."""
 
