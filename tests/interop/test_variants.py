@@ -113,7 +113,7 @@ INLINED = {
     "timestamp '2020-01-01 01:02:03.456789'": ("TIMESTAMP_NTZ", '"2020-01-01 01:02:03.456789"'),
     "from_hex('00ff')": ("BINARY", '"AP8="'),
     "uuid '5d1c0fd1-9b0a-4c5c-a5ba-6d9d24b3a3a1'": ("UUID", '"5d1c0fd1-9b0a-4c5c-a5ba-6d9d24b3a3a1"'),
-    "{'b': [1, null], 'a': {'c': 'x'}}": (
+    "{'a': {'c': 'x'}, 'b': [1, null]}": (
         "OBJECT<a: OBJECT<c: STRING>, b: ARRAY<BIGINT>>",
         '{"a":{"c":"x"},"b":[1,null]}',
     ),

@@ -81,7 +81,9 @@ def _typed_value(text: str, column: Column, field: PartitionField) -> tuple[str,
         return f"if(contains({text}, '.'), rtrim('.', rtrim('0', {text})), {text})", "varchar"
     if isinstance(field.transform, Bucket):
         return nanoseconds_of_text(text), "int64"
-    return timestamp_ns_of_text(text), "timestamp_ns"
+    # The reference rounds to microseconds before it takes the year, month, day or hour.
+    rounded_up = f"if(substring({text}, 27, 1) >= '5', 1, 0)"
+    return f"timestampadd(MICROSECOND, {rounded_up}, {timestamp_ns_of_text(text)})", "timestamp_ns"
 
 
 def _sort_keys(keys: Sequence[SortKey], table: Table, kept_text: bool) -> list[SortKey]:
