@@ -18,7 +18,8 @@ settings = {"remote": "local[2]", "config": {"spark.ui.enabled": "false", "spark
 with LakeSession("duckdb:catalog.ducklake", data_path="data/", spark=settings) as lake:
     lake.execute("update t set other = 'b'")
     lake.execute("create table g (id int, g geometry)")
-    lake.execute("insert into g values (1, 'POINT (1 2)'), (2, X'0101000000000000000000594000000000000069C0')")
+    lake.execute("insert into g values (1, 'POINT (1 2)')")
+    lake.execute("insert into g values (2, X'0101000000000000000000594000000000000069C0')")
     lake.execute("insert into g select id + 2, st_geomfromwkb(g) from g")
     print([r["k"] for r in lake.sql("select schema_of_variant(v) as k from t order by id").toArrow().to_pylist()])
     print([bytes(r["g"])[:5] for r in lake.sql("select g from g").toArrow().to_pylist()])
