@@ -31,6 +31,7 @@ from .history.methods import HistoryMethods
 from .history.node_commit import NodeCommit, dbt_command, default_message
 from .lake.errors import LakeError, NotFoundError, SchemaChangeError
 from .lake.snapshot import Macro, Schema, Table, View
+from .lake.types import Column
 from .other_adapters import IgnoredSettings, PackageConfig
 from .progress import at_terminal, progress_log
 from .relation import DucklakeRelation
@@ -364,8 +365,8 @@ class DucklakeAdapter(HistoryMethods):
                 return self.handle.response_to(self.session.insert(relation.render(), arrow))
             texts = self.session.spark.createDataFrame(seeds.as_text_columns(rows))
             view = self.handle.temporary_view(texts.toDF(*(c.name for c in table.columns)))
-            casts = (f"cast({quoted(c.name)} as {query_type(c).simpleString()})" for c in table.columns)
-            sql = f"insert into {relation.render()} select {', '.join(casts)} from {quoted(view)}"
+            values = (_seed_value_sql(c) for c in table.columns)
+            sql = f"insert into {relation.render()} select {', '.join(values)} from {quoted(view)}"
             return self.handle.response_to(self.session.execute(sql))
 
     # -- the rest
@@ -418,3 +419,9 @@ class DucklakeAdapter(HistoryMethods):
 
 def _lower_name(relation: BaseRelation) -> tuple[str, str, str]:
     return (relation.database or "").lower(), (relation.schema or "").lower(), (relation.identifier or "").lower()
+
+
+def _seed_value_sql(column: Column) -> str:
+    """The Spark SQL for a seed's value, from its text. That of a geometry is WKT, which the write converts."""
+    name = quoted(column.name)
+    return name if column.type == "geometry" else f"cast({name} as {query_type(column).simpleString()})"

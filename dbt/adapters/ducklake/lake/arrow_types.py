@@ -6,27 +6,36 @@ import pyarrow as pa
 
 from .types import Column, decimal_parts
 
-_INT128 = pa.decimal128(38, 0)
 
-
-def arrow_type(column: Column, int128: pa.DataType = _INT128) -> pa.DataType:
+def arrow_type(column: Column, exact: bool = False) -> pa.DataType:
     """The Arrow type whose Spark counterpart a column of a lake has.
 
-    `int128` is the type for values of an `int128`, not all of which are decimals of 38 digits.
+    With `exact`, values of types that Spark cannot hold all of are text, and variants are binary.
     """
     kind = column.type
-    if kind == "int128":
-        return int128
+    if exact and kind in _INEXACT:
+        return pa.string()
+    if exact and kind == "variant":
+        return _VARIANT
     if kind == "list":
-        return pa.list_(arrow_type(column.children[0], int128))
+        return pa.list_(arrow_type(column.children[0], exact))
     if kind == "map":
-        return pa.map_(arrow_type(column.children[0], int128), arrow_type(column.children[1], int128))
+        return pa.map_(arrow_type(column.children[0], exact), arrow_type(column.children[1], exact))
     if kind == "struct":
-        return pa.struct([pa.field(c.name, arrow_type(c, int128)) for c in column.children])
+        return pa.struct([pa.field(c.name, arrow_type(c, exact)) for c in column.children])
     if decimal := decimal_parts(kind):
         return pa.decimal128(*decimal)
     return _ARROW.get(kind, pa.string())
 
+
+_INEXACT = ("int128", "timestamp_ns")
+# Spark takes a struct for a variant by the metadata of its field `metadata`.
+_VARIANT = pa.struct(
+    [
+        pa.field("value", pa.binary(), nullable=False),
+        pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
+    ]
+)
 
 _ARROW = {
     "boolean": pa.bool_(),
@@ -38,6 +47,7 @@ _ARROW = {
     "uint16": pa.int32(),
     "uint32": pa.int64(),
     "uint64": pa.decimal128(20, 0),
+    "int128": pa.decimal128(38, 0),
     "float32": pa.float32(),
     "float64": pa.float64(),
     "blob": pa.binary(),

@@ -5,15 +5,15 @@ The reference stores a value as text if the catalog database has no type for it.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable
 from decimal import Context, Decimal
 from typing import Any
 
-from . import tables as t
 from .errors import UnsupportedError
-from .types import INTEGER_RANGES, Column, decimal_parts
+from .types import INTEGER_RANGES, TIMESTAMPS, Column, decimal_parts
+from .values import comparable_value, render_value
+from .variant_values import encode_variant
 
 _DECIMAL_CONTEXT = Context(prec=76)  # the default precision, 28 digits, is too small for decimal(38, s)
 
@@ -26,10 +26,35 @@ def decode(value: Any, column: Column, structs_are_sql: bool = False) -> Any:
     """
     if value is None:
         return None
+    if has_variant(column):
+        return _native(value, column)
     if column.children:
         if not isinstance(value, str):
             value = bytes(value).decode()
         return _Parser(value).parse(column, structs_are_sql)
+    return _scalar(value, column.type)
+
+
+def has_variant(column: Column) -> bool:
+    """Whether the column is or holds variants. Only DuckDB stores such inlined values, in its own types."""
+    return any(field.type == "variant" for field in column.walk())
+
+
+def _native(value: Any, column: Column) -> Any:
+    """A value of DuckDB's own types, as the driver returns it."""
+    if value is None:
+        return None
+    if column.type == "variant":
+        return encode_variant(value)
+    if column.type == "struct":
+        return {child.name: _native(value[child.name], child) for child in column.children}
+    if column.type == "list":
+        return [_native(item, column.children[0]) for item in value]
+    if column.type == "map":
+        key, item = column.children
+        return [(_native(k, key), _native(v, item)) for k, v in value.items()]
+    if column.type in ("interval", "timestamp_ns", "float32"):
+        raise ValueError("beside variants in a nested column, its driver returns such values changed")
     return _scalar(value, column.type)
 
 
@@ -48,21 +73,32 @@ def _scalar(value: Any, type_: str) -> Any:
         return float(value)
     if decimal := decimal_parts(type_):
         return Decimal(str(value)).quantize(Decimal(1).scaleb(-decimal[1]), context=_DECIMAL_CONTEXT)
-    if type_ == "date":
-        return value if isinstance(value, datetime.date) else datetime.date.fromisoformat(value)
-    if type_ == "timestamptz":
-        return t.parse_instant(_truncated_to_microseconds(value)) if isinstance(value, str) else value
-    if type_.startswith("timestamp"):
-        return (
-            t.parse_instant(_truncated_to_microseconds(value)).replace(tzinfo=None) if isinstance(value, str) else value
-        )
+    if type_ == "timestamp_ns":
+        return _nanosecond_text(value)  # no Arrow type that Spark knows has nanoseconds
+    if type_ == "date" or type_ in TIMESTAMPS:
+        return _moment(value, type_)
     if type_ == "interval":
         return _interval_text(str(value))
     return str(value)
 
 
-def _truncated_to_microseconds(text: str) -> str:
-    return re.sub(r"(\.\d{6})\d+", r"\1", text)
+def _nanosecond_text(value: Any) -> str:
+    """A `timestamp_ns` as DuckDB writes it."""
+    found = comparable_value(value, "timestamp_ns")
+    if found is None:
+        raise ValueError(f"{value!r} is no timestamp_ns")
+    return render_value(found, "timestamp_ns")
+
+
+def _moment(value: Any, type_: str) -> Any:
+    """A date or timestamp, as the number that Arrow and Spark have for it: Python's own end with the year 9999."""
+    found = comparable_value(value, type_)
+    if found is None:
+        raise ValueError(f"{value!r} is no {type_}")
+    if isinstance(found, float):  # infinite
+        largest = 2**31 - 1 if type_ == "date" else 2**63 - 1
+        return largest if found > 0 else -largest
+    return found if type_ == "date" else found // 1000
 
 
 def parse_blob(text: str) -> bytes:

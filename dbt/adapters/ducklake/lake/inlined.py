@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from . import tables as t
 from .arrow_types import arrow_type
 from .catalog import Catalog
-from .duckdb_text import decode
+from .duckdb_text import decode, has_variant
 from .errors import UnsupportedError
 from .snapshot import Table
 from .snapshot_loader import build_columns
@@ -30,8 +30,8 @@ _MAX_NAME_BYTES = 63  # the limit of PostgreSQL
 class InlinedRows:
     """Inlined rows of a table: the table's columns in order, then the row ids and the snapshots.
 
-    A column of the table may have any name, so the last two are found by position. Values of `int128` and `uint128` are
-    text.
+    A column of the table may have any name, so the last two are found by position. Values of `int128`, `uint128` and
+    `timestamp_ns` are text.
     """
 
     rows: pa.Table
@@ -140,9 +140,8 @@ def _read(
         stored = _columns_at(connection, table.id, schema_version)
         names = catalog.database.inlined_names(connection, name, [c.name for c in stored])
         source = t.inlined_data(name, names, catalog.format.inlined_system_columns)
-        values = [
-            catalog.database.decodable(source.c[f"c{i}"], column.type).label(f"c{i}") for i, column in enumerate(stored)
-        ]
+        types = ["variant" if has_variant(column) else column.type for column in stored]
+        values = [catalog.database.decodable(source.c[f"c{i}"], type_).label(f"c{i}") for i, type_ in enumerate(types)]
         query = sa.select(source.c.row_id, source.c[snapshot_column].label("snapshot_id"), *values)
         rows = connection.execute(query.where(condition(source)).order_by(source.c.row_id)).all()
         if rows:
@@ -187,7 +186,7 @@ def _as_arrow(rows: Sequence[Any], stored: Sequence[Column], table: Table, struc
                 values = [_reshape(decode(row[index], old, structs_are_sql), old, column) for row in rows]
             else:
                 values = [decode(column.initial_default, column)] * len(rows)
-            arrays.append(pa.array(values, type=arrow_type(column, int128=pa.string())))
+            arrays.append(pa.array(values, type=arrow_type(column, exact=True)))
         except (ArithmeticError, ValueError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise UnsupportedError(
                 f"column {column.name} of table {table.name} holds an inlined value that Spark has no"

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .files import NameMap, NameMapEntry
+from .geometry_stats import NO_GEOMETRIES, chunk_geometry_stats
 from .stats import TYPES_WITHOUT_BOUNDS, ColumnStats, merge_column_stats
 from .types import FLOATS, INTEGER_RANGES, TIMESTAMPS, Column, decimal_parts
-from .values import NANOSECONDS_PER_UNIT, Comparable, float32, nanoseconds_per_unit, render_value
+from .values import NANOSECONDS_PER_UNIT, Comparable, float32, nanoseconds_per_unit, parse_value, render_value
 
 # Writers that put complete bounds of a string into the footer, or none. Others may truncate them at the end of a
 # character (DuckDB at 256 bytes, parquet-rs at 64), and pyarrow does not tell.
@@ -177,7 +178,8 @@ class _Footer:
 
     def stats(self, column: Column, leaves: tuple[int, ...]) -> ColumnStats:
         is_float = column.type in FLOATS
-        total = ColumnStats(0, 0, 0, None, None, False if is_float else None, exact=True)
+        extra = NO_GEOMETRIES.text() if column.type == "geometry" else None
+        total = ColumnStats(0, 0, 0, None, None, False if is_float else None, extra, exact=True)
         for group in self._groups:
             chunks = [group.column(leaf) for leaf in leaves]
             # A variant's first leaf has an entry for every value. The other leaves hold parts of values.
@@ -213,6 +215,7 @@ class _Footer:
             min_value=low[0] if low else None,
             max_value=high[0] if high else None,
             contains_nan=nan if type_ in FLOATS else None,
+            extra_stats=chunk_geometry_stats(chunk, values).text() if type_ == "geometry" else None,
             exact=exact,
         )
 
@@ -262,6 +265,8 @@ def _bound_value(raw: Any, field: Any, type_: str) -> Comparable | None:
         return int(raw) * NANOSECONDS_PER_UNIT[_unit(logical)]
     if not isinstance(raw, bytes):
         return None
+    if type_ == "timestamp_ns" and kind == "String":  # in order of their text, as `kept_text` writes them
+        return parse_value(raw.decode(), type_)
     if type_ in ("varchar", "json") and kind in ("String", "JSON", "Enum"):
         return _text(raw)
     if type_ == "uuid" and len(raw) == 16 and kind in ("UUID", "None"):

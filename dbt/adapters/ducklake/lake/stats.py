@@ -18,6 +18,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .geometry_stats import parse_geometry_stats
 from .types import FLOATS, INTEGER_RANGES, NESTED, TIMESTAMPS, decimal_parts
 from .values import parse_value, render_value
 
@@ -70,7 +71,7 @@ def merge_column_stats(current: ColumnStats, new: ColumnStats, type_: str) -> Co
         min_value=low,
         max_value=high,
         contains_nan=_any_true(current.contains_nan, new.contains_nan),
-        extra_stats=current.extra_stats if current.extra_stats == new.extra_stats else None,
+        extra_stats=_merged_extra_stats(current.extra_stats, new.extra_stats, type_),
         exact=exact,
     )
 
@@ -82,8 +83,10 @@ def widen_table_stats(current: TableColumnStats | None, file: ColumnStats, type_
     """
     nulls = None if file.null_count is None else file.null_count > 0
     nans = file.contains_nan
+    extra = file.extra_stats if current is None else _merged_extra_stats(current.extra_stats, file.extra_stats, type_)
     if current is None:
         current = TableColumnStats(nulls, nans, None, None)
+    current = replace(current, extra_stats=extra)
     nulls, nans = _any_true(current.contains_null, nulls), _any_true(current.contains_nan, nans)
     lowest, highest = widest_bounds(type_)
     if file.value_count == 0 or lowest is None or highest is None:
@@ -106,6 +109,16 @@ def widen_table_stats(current: TableColumnStats | None, file: ColumnStats, type_
     # The reference never answers MIN and MAX of blobs, or of floats that may be NaN, from these bounds.
     never_answered = type_ == "blob" or (type_ in FLOATS and nans is not False)
     return TableColumnStats(nulls, nans, low, high, current.extra_stats, exact or never_answered)
+
+
+def _merged_extra_stats(current: str | None, new: str | None, type_: str) -> str | None:
+    """The `extra_stats` of both together.
+
+    Those of variants bound shredded fields, by which the reference prunes. None says nothing about any field.
+    """
+    if type_ == "geometry":
+        return parse_geometry_stats(current).union(parse_geometry_stats(new)).text()
+    return current if current == new else None
 
 
 def widest_bounds(type_: str) -> tuple[str | None, str | None]:

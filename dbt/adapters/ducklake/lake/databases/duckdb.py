@@ -106,7 +106,7 @@ class DuckDB(FileDatabase):
         return _INLINED_TYPES[column.type]
 
     def decodable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
-        native = type_ in ("boolean", "varchar", "blob", *SMALL_INTEGERS)
+        native = type_ in ("boolean", "varchar", "blob", "variant", *SMALL_INTEGERS)
         return column if native else sa.cast(column, sa.String())
 
 

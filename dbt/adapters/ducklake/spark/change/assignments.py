@@ -14,9 +14,12 @@ from ...lake.errors import SchemaChangeError
 from ...lake.snapshot import Table
 from ...lake.types import Column
 from ..sql import statements as st
+from ..sql.decoding import decode_as_text
 from ..sql.defaults import default_sql
+from ..sql.kept_text import as_text, is_kept_as_text
 from ..sql.quoting import quoted
 from ..sql.types import query_type
+from ..write.geometry import with_wkb
 from .literal_casts import with_cast
 from .target import ROW_POSITION, TargetTable, old_value_column
 
@@ -54,7 +57,7 @@ class Assignments:
         ]
 
     def new_rows(self, rows: DataFrame, prefix: str) -> DataFrame:
-        """The new versions of rows, with the positions of the old ones.
+        """The new versions of rows, with the positions of the old ones, and some columns as text: see `sql.kept_text`.
 
         `rows` has the row positions, the old values of `kept_columns`, and `value_columns` of the same prefix.
         """
@@ -66,17 +69,26 @@ class Assignments:
                 continue
             field = ".".join(quoted(c.name) for c in path[1:])
             columns[path[0].id] = columns[path[0].id].withField(field, value)
-        rows = rows.select(*ROW_POSITION, *(columns[c.id].alias(c.name) for c in self.target.table.columns))
-        return cast_to_table(rows, self.target.table, ROW_POSITION)
+        table = self.target.table
+        rows = rows.select(*ROW_POSITION, *(columns[c.id].alias(c.name) for c in table.columns))
+        kept = {c.id for c in self.kept_columns}
+        rows = cast_to_table(rows, [as_text(c) if c.id in kept else c for c in table.columns], ROW_POSITION)
+        values = {
+            c.name: F.expr(decode_as_text(quoted(c.name), c, {}))
+            for c in table.columns
+            if is_kept_as_text(c) and c.id not in kept
+        }
+        return rows.withColumns(values) if values else rows
 
 
-def cast_to_table(rows: DataFrame, table: Table, extra_columns: Sequence[str] = ()) -> DataFrame:
-    """The rows with the types of the table's columns, by Spark's store assignment rules.
+def cast_to_table(rows: DataFrame, columns: Sequence[Column], extra_columns: Sequence[str] = ()) -> DataFrame:
+    """The rows with the types of a table's columns, by Spark's store assignment rules.
 
     `extra_columns` come first and keep their types.
     """
     extra = [rows.schema[name] for name in extra_columns]
-    return rows.to(s.StructType([*extra, *(s.StructField(c.name, query_type(c), True) for c in table.columns)]))
+    rows = with_wkb(rows, columns)
+    return rows.to(s.StructType([*extra, *(s.StructField(c.name, query_type(c), True) for c in columns)]))
 
 
 def value_sql(expression: str, path: Sequence[Column], table: Table) -> str:

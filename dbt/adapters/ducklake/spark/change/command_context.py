@@ -76,15 +76,16 @@ class CommandContext:
         """Plans a query. `statement` is what the author wrote, if the query is composed of parts of it."""
         return self.planner.query(sql, self.query_context, statement=statement)
 
-    def write(self, rows: DataFrame, table: Table, row_id: str | None = None) -> int:
+    def write(self, rows: DataFrame, table: Table, row_id: str | None = None, kept_text: bool = False) -> int:
         """Writes rows into a table. Returns how many there were.
 
-        New versions of existing rows have the row ids of the old versions in the column `row_id`.
+        New versions of existing rows have the row ids of the old versions in the column `row_id`. With `kept_text`,
+        columns of which Spark cannot hold every value are text: see `sql.kept_text`.
         """
         added = self.transaction.data_changes(table).added_files
         count = sum(f.record_count for f in added)
         bytes_per_row = sum(f.file_size_bytes for f in added) / count if count else None
-        files = write_dataframe(rows, self.write_target(table), bytes_per_row, row_id)
+        files = write_dataframe(rows, self.write_target(table), bytes_per_row, row_id, kept_text)
         self.transaction.append(table, files)
         return sum(f.record_count for f in files)
 

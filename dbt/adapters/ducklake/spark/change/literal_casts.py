@@ -44,7 +44,9 @@ def with_cast(expression: str, path: Sequence[Column], table: Table) -> str:
 
 
 def _takes_cast(column: Column) -> bool:
-    return not column.children and not isinstance(query_type(column), s.StringType)
+    # A text for a geometry is WKT, and not the bytes of its characters.
+    is_text = column.type == "geometry" or isinstance(query_type(column), s.StringType)
+    return not column.children and not is_text
 
 
 def _cast(sql: str, column: Column, path: Sequence[Column], table: Table) -> str:

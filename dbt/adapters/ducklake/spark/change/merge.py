@@ -241,7 +241,7 @@ class _Merge:
                     query, self.context.query_context, views_at=views_at, statement=self.statement.text
                 )
             )
-        return reduce(DataFrame.unionByName, [cast_to_table(part, self.target.table) for part in parts])
+        return reduce(DataFrame.unionByName, [cast_to_table(part, self.target.table.columns) for part in parts])
 
     def _insert_columns(self, action: st.MergeInsert) -> list[str]:
         """The columns of the table as SELECT expressions over the source."""

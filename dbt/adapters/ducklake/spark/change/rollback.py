@@ -24,6 +24,7 @@ from ...lake.types import Column, can_promote
 from ..read.changed_rows import deleted_rows_with_id
 from ..read.lakes import not_found_at_snapshot
 from ..read.scan import FILE, POSITION, TableScan, scan_dataframe
+from ..sql.kept_text import table_as_text
 from ..sql.names import name_parts
 from ..sql.quoting import string_literal
 from .command_context import CommandContext
@@ -164,8 +165,9 @@ class _Rollback:
             table = self.context.state.tables[table.id]
             scan = self.context.lake.plan_scan(past, self.snapshot, self.past)
             if scan.files or scan.inlined:
+                scan = replace(scan, table=table_as_text(past))
                 rows = scan_dataframe(self.context.planner.spark, self.context.lake.file_reader, scan)
-                self.changed_rows += self.context.write(rows, table)
+                self.changed_rows += self.context.write(rows, table, kept_text=True)
 
     def _restore_table(self, current: Table, past: Table, schema: Schema | None = None) -> None:
         """Restores a table that exists in both states. With a `schema`, moves it there under its past name."""
@@ -186,8 +188,9 @@ class _Rollback:
             transaction.rename(table, schema, past.name)
             table = self.context.state.tables[table.id]
         if deletes.file_deletes or deletes.deleted_inlined_rows:
+            deletes = replace(deletes, table=table_as_text(deletes.table))
             rows = deleted_rows_with_id(self.context.planner.spark, lake.file_reader, deletes, _ROW_ID)
-            self.changed_rows += self.context.write(rows, table, _ROW_ID)
+            self.changed_rows += self.context.write(rows, table, _ROW_ID, kept_text=True)
 
     def _delete_newer_rows(self, table: Table) -> None:
         """Deletes the rows that were inserted after the snapshot."""

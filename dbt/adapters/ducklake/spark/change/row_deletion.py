@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -11,6 +12,7 @@ from ...lake.files import DataFile
 from ...lake.snapshot import Table
 from ..read.local_rows import arrow_dataframe
 from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, scan_dataframe
+from ..sql.kept_text import table_as_text
 from .command_context import CommandContext
 from .position_deletes import PositionDeletesWriter
 from .row_positions import RowPositions
@@ -76,6 +78,7 @@ def _files_to_rewrite(
 def _rewrite_files(context: CommandContext, table: Table, scan: TableScan, deleted: RowPositions) -> None:
     """Writes the rows of a scan that are not deleted into new files. They keep their row ids."""
     spark = context.planner.spark
+    scan = replace(scan, table=table_as_text(scan.table))
     rows = scan_dataframe(spark, context.lake.file_reader, scan, with_virtual_columns=True, with_row_positions=True)
     names = [f"_lake_c{index}" for index in range(len(table.columns))]
     rows = rows.toDF(*names, _ROW_ID, _BEGIN_SNAPSHOT, FILE, POSITION, OWN_ROW_ID)
@@ -86,4 +89,4 @@ def _rewrite_files(context: CommandContext, table: Table, scan: TableScan, delet
         positions = F.broadcast(arrow_dataframe(spark, pa.concat_tables(parts)))
     remaining = rows.join(positions, [FILE, POSITION], "left_anti")
     remaining = remaining.select(*names, _ROW_ID).toDF(*(c.name for c in table.columns), _ROW_ID)
-    context.transaction.record_updates(table, context.write(remaining, table, _ROW_ID))
+    context.transaction.record_updates(table, context.write(remaining, table, _ROW_ID, kept_text=True))

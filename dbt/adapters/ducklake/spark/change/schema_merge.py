@@ -68,6 +68,6 @@ def _with_table_types(existing: Column, source_type: s.DataType) -> Column:
                 _with_table_types(value, source_type.valueType),
             )
         case _:
-            same_type = query_type(existing) == source_type
+            same_type = query_type(existing) == source_type or existing.type == "geometry"
             return existing if same_type else lake_column(s.StructField(existing.name, source_type))
     return Column(existing.id, existing.name, existing.type, children=children)

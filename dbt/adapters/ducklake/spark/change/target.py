@@ -17,6 +17,7 @@ from ..read.local_rows import small_dataframe
 from ..read.planner import ChangedRelation
 from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan
 from ..sql import statements as st
+from ..sql.kept_text import is_kept_as_text, kept_text_name
 from ..sql.quoting import quoted, quoted_name
 from .command_context import CommandContext
 
@@ -89,31 +90,37 @@ class TargetTable:
         return None if predicate is None else ReadPredicate(predicate, self.context.planner.time_zone)
 
     def old_value_columns(self, columns: Iterable[Column]) -> list[str]:
-        """The current values of columns as SELECT expressions."""
-        return [f"{self.qualifier}.{quoted(c.name)} as {old_value_column(c)}" for c in columns]
+        """The current values of columns as SELECT expressions, some of them as text: see `sql.kept_text`."""
+        names = ((c, kept_text_name(c) if is_kept_as_text(c) else c.name) for c in columns)
+        return [f"{self.qualifier}.{quoted(name)} as {old_value_column(c)}" for c, name in names]
 
     def write_new_versions(self, rows: DataFrame) -> None:
         """Writes new versions of rows, which keep their row ids. Deleting the old versions is left to the caller.
 
-        `rows` has the columns of the table, and `ROW_POSITION` of the old versions.
+        `rows` has the columns of the table, some of them as text, and `ROW_POSITION` of the old versions.
         """
         starts = [(key, f.row_id_start) for key, f in self.scan.files_by_key.items() if f.id >= 0]
         files = small_dataframe(rows.sparkSession, starts, _lake_key=pa.string(), _lake_start=pa.int64())
         row_id = F.coalesce(F.col(OWN_ROW_ID), F.col("_lake_start") + F.col(POSITION))
         rows = rows.join(F.broadcast(files), F.col(FILE) == F.col("_lake_key"), "left").withColumn("_lake_id", row_id)
         if all(f.id >= 0 for f in self.scan.files):
-            self.context.transaction.record_updates(self.table, self.write(rows, row_id="_lake_id"))
+            self.context.transaction.record_updates(self.table, self._write_new_versions(rows, "_lake_id"))
             return
         # A row that this transaction inserted has no row id yet. Its new version counts as the inserted row.
-        self.write(rows.where(F.col("_lake_id").isNull()))
+        self._write_new_versions(rows.where(F.col("_lake_id").isNull()))
         committed = rows.where(F.col("_lake_id").isNotNull())
-        self.context.transaction.record_updates(self.table, self.write(committed, row_id="_lake_id"))
+        self.context.transaction.record_updates(self.table, self._write_new_versions(committed, "_lake_id"))
 
-    def write(self, rows: DataFrame, row_id: str | None = None) -> int:
-        """Writes rows into files of a reasonable size, however many tasks computed them."""
-        if self.table.partition is None and self.table.sort is None:
-            rows = rows.hint("rebalance")
-        return self.context.write(rows, self.table, row_id)
+    def _write_new_versions(self, rows: DataFrame, row_id: str | None = None) -> int:
+        return self.context.write(self._rebalanced(rows), self.table, row_id, kept_text=True)
+
+    def write(self, rows: DataFrame) -> int:
+        """Writes new rows."""
+        return self.context.write(self._rebalanced(rows), self.table)
+
+    def _rebalanced(self, rows: DataFrame) -> DataFrame:
+        """The rows, for files of a reasonable size however many tasks computed them."""
+        return rows.hint("rebalance") if self.table.partition is None and self.table.sort is None else rows
 
     def column_path(self, name: Sequence[str], clause: str) -> tuple[Column, ...]:
         """The column or nested field that a clause of the statement assigns to, as a path."""

@@ -29,9 +29,6 @@ SESSION_SETTINGS: Mapping[str, str] = {
     # The default, INT96, has no statistics, and is not in the specification.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.timeType.enabled": "true",
-    # DuckDB can read unshredded variants of any writer.
-    "spark.sql.variant.writeShredding.enabled": "false",
-    "spark.sql.variant.inferShreddingSchema": "false",
 }
 
 LISTING_SETTINGS: Mapping[str, str] = {

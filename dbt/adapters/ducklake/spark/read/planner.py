@@ -346,6 +346,7 @@ class Planner:
             scan,
             with_virtual_columns=with_virtual_columns,
             with_row_positions=changed_relation is not None,
+            with_kept_text=changed_relation is not None,
             has_exists=has_exists,
             pushed_predicate=predicate,
             include_deleted=changed_relation is not None and changed_relation.may_include_deleted(scan),

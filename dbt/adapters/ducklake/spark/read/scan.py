@@ -24,7 +24,8 @@ from ...lake.predicates import Predicate
 from ...lake.snapshot import Table
 from ...lake.snapshot_loader import ColumnHistory
 from ...lake.types import Column
-from ..sql.decoding import decode, int128_of_text, needs_decoding
+from ..sql.decoding import decode, decode_as_text, int128_of_text, needs_decoding, timestamp_ns_of_text
+from ..sql.kept_text import as_text, is_kept_as_text, kept_text_name
 from ..sql.quoting import quoted
 from ..sql.safe_predicates import safe_part
 from ..sql.types import convert_leaves, query_type, read_field
@@ -94,6 +95,7 @@ def scan_dataframe(
     scan: TableScan,
     with_virtual_columns: bool = False,
     with_row_positions: bool = False,
+    with_kept_text: bool = False,
     has_exists: bool = False,
     pushed_predicate: Predicate | None = None,
     include_deleted: bool = False,
@@ -101,12 +103,15 @@ def scan_dataframe(
     """The rows of a table as a DataFrame.
 
     With virtual columns it has `rowid` and `snapshot_id`. With row positions it has FILE, POSITION and OWN_ROW_ID.
+    With kept text, last, the text of columns of which Spark cannot hold every value: see `sql.kept_text`.
     `has_exists` says that the query contains EXISTS: see `union_barrier`. Rows that do not fulfill the pushed predicate
     may be missing. With `include_deleted` the deleted rows of files are present.
     """
     if include_deleted:
         scan = replace(scan, files=[replace(f, delete_files=(), inlined_deletes=()) for f in scan.files])
-    groups = _Scanner(spark, file_reader, scan, with_virtual_columns, with_row_positions, pushed_predicate).groups()
+    kept = [c for c in scan.table.columns if is_kept_as_text(c)] if with_kept_text else []
+    scanner = _Scanner(spark, file_reader, scan, with_virtual_columns, with_row_positions, kept, pushed_predicate)
+    groups = scanner.groups()
     rows = reduce(DataFrame.union, groups)
     return union_barrier(rows) if has_exists and len(groups) > 1 else rows
 
@@ -118,6 +123,8 @@ class _Scanner:
     scan: TableScan
     with_virtual_columns: bool
     with_row_positions: bool
+    text_columns: Sequence[Column]
+    """The columns that the result has as text, too."""
     pushed_predicate: Predicate | None
 
     @property
@@ -143,6 +150,7 @@ class _Scanner:
         if self.with_row_positions:
             fields.append(s.StructField(FILE, s.StringType(), True))
             fields += [s.StructField(name, s.LongType(), True) for name in (POSITION, OWN_ROW_ID)]
+        fields += [s.StructField(kept_text_name(c), query_type(as_text(c)), True) for c in self.text_columns]
         return s.StructType(fields)
 
     # -- data files
@@ -246,7 +254,8 @@ class _Scanner:
         name_map: NameMap | None,
     ) -> DataFrame:
         """The columns as a query sees them, converted only where they must be."""
-        if name_map is None and not self._locates_rows and not any(needs_decoding(c, physical) for c in self.columns):
+        is_plain = name_map is None and not self._locates_rows and not self.text_columns
+        if is_plain and not any(needs_decoding(c, physical) for c in self.columns):
             same_columns = [f.name for f in fields] == rows.columns
             return rows if same_columns else rows.select(*(F.col(quoted(c.name)) for c in self.columns))
         fields = _unique(fields)
@@ -254,13 +263,16 @@ class _Scanner:
         nested = [(f.name, c) for f, c in zip(fields, self.columns, strict=True) if c.children]
         if name_map is not None and nested:  # a cast goes by position: from the file's field names to the table's
             rows = rows.withColumns({n: F.col(quoted(n)).cast(read_field(c, physical).dataType) for n, c in nested})
-        result = []
+        result, texts = [], []
         for field, column in zip(fields, self.columns, strict=True):
             name = quoted(field.name)
             value = F.col(name) if column.id in in_path else F.expr(decode(name, column, physical))
             if column.children and needs_decoding(column, physical):
                 value = value.cast(query_type(column))  # a field is nullable where all rows have its default, too
             result.append(value.alias(column.name))
+            if column in self.text_columns:
+                text = F.expr(decode_as_text(name, column, physical)) if column.id not in in_path else F.col(name)
+                texts.append(text.cast(query_type(as_text(column))).alias(kept_text_name(column)))
         is_located_by_path = group.only_file_id is None
         file_key = self.scan.file_keys.column() if is_located_by_path else F.lit(self.scan.file_key(files[0]))
         if self.with_virtual_columns:
@@ -269,7 +281,7 @@ class _Scanner:
         if self.with_row_positions:
             position = F.col("_metadata.row_index").alias(POSITION)
             result += [file_key.alias(FILE), position, F.col(INTERNAL_ROW_ID.name).alias(OWN_ROW_ID)]
-        return rows.select(*result)
+        return rows.select(*result, *texts)
 
     def _virtual_columns(
         self, rows: DataFrame, files: Sequence[DataFile], file_key: SparkColumn
@@ -306,19 +318,22 @@ class _Scanner:
         if self.with_row_positions:
             row_id = F.col("row_id")
             result += [F.lit(None).cast("string").alias(FILE), row_id.alias(POSITION), row_id.alias(OWN_ROW_ID)]
+        for i, column in enumerate(self.columns):
+            if column in self.text_columns:
+                text = F.col(f"c{i}").cast(query_type(as_text(column)))
+                result.append(text.alias(kept_text_name(column)))
         return rows.select(*result)
 
 
 def _inlined_value(name: str, column: Column) -> SparkColumn:
     """The value of an inlined column as a query sees it."""
-    if column.type == "variant":
-        return F.parse_json(F.col(name))
 
     def decode_leaf(sql: str, leaf: Column) -> str:
+        if leaf.type == "timestamp_ns":
+            return timestamp_ns_of_text(sql)
         return int128_of_text(sql, leaf) if leaf.type == "int128" else sql
 
-    has_int128 = any(field.type == "int128" for field in column.walk())
-    value = F.expr(convert_leaves(name, column, decode_leaf)) if has_int128 else F.col(name)
+    value = F.expr(convert_leaves(name, column, decode_leaf)) if is_kept_as_text(column) else F.col(name)
     return value.cast(query_type(column))
 
 

@@ -20,6 +20,7 @@ from ...lake.paths import has_data_file_name
 from ...lake.snapshot import Table
 from ...lake.snapshot_loader import ColumnHistory
 from ...lake.types import Column
+from ..sql.kept_text import type_of_text
 from ..sql.types import (
     MISSING,
     WRITER_DEPENDENT_TYPES,
@@ -85,7 +86,7 @@ class StoredColumns:
         for column in columns:
             # Spark reads every other promoted type as it reads the column's.
             is_promoted = column.type == "uint64" and self.table.id >= 0 and self._history.had_another_type(column)
-            if is_promoted or column.type in WRITER_DEPENDENT_TYPES:
+            if is_promoted or type_of_text(column.type) in WRITER_DEPENDENT_TYPES:
                 found[column.id] = column
         return list(found.values())
 

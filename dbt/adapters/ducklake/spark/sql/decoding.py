@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from ...lake.types import TIMESTAMPS, Column, decimal_parts
 from ...lake.values import nanoseconds_per_unit
+from .kept_text import as_text, is_kept_as_text, type_of_text
 from .quoting import string_literal
 from .types import convert_leaves, initial_default_literal, is_encoded, is_missing, query_type
 
@@ -35,12 +36,27 @@ def decode(sql: str, column: Column, physical_types: Mapping[int, str]) -> str:
     return convert_leaves(sql, column, decode_leaf)
 
 
+def decode_as_text(sql: str, column: Column, physical_types: Mapping[int, str]) -> str:
+    """Returns the Spark SQL for a column as `kept_text` has it, given the SQL for what a file holds.
+
+    Without physical types, it is the SQL for the values of a query.
+
+    >>> decode_as_text("n", Column(1, "n", "int128"), {})
+    'cast(n as string)'
+    """
+    return decode(sql, as_text(column), physical_types) if is_kept_as_text(column) else sql
+
+
 def needs_decoding(column: Column, physical_types: Mapping[int, str]) -> bool:
     return any(is_encoded(c, physical_types) or is_missing(c, physical_types) for c in column.walk())
 
 
 def _decode_leaf(sql: str, column: Column, physical_types: Mapping[int, str]) -> str:
     physical = physical_types.get(column.id, "")
+    if type_of_text(column.type) == "int128" != column.type:
+        return _integer_text(sql) if physical == "DOUBLE" else f"cast({sql} as string)"
+    if type_of_text(column.type) == "timestamp_ns" != column.type:
+        return _timestamp_ns_text(sql, physical)
     if column.type == "uuid":
         hexed = f"lower(hex({sql}))"
         dashed = "concat_ws('-', " + ", ".join(
@@ -52,6 +68,8 @@ def _decode_leaf(sql: str, column: Column, physical_types: Mapping[int, str]) ->
     if column.type in ("int128", "uint128"):
         if column.type == "uint128":
             return _integer_text(sql) if physical == "DOUBLE" else f"cast({sql} as string)"
+        if physical == "BYTE_ARRAY":
+            return int128_of_text(sql, column)
         small = f"cast(cast({sql} as bigint) as decimal(38,0))"
         return f"case when abs({sql}) < {2**63}D then {small} else {int128_of_text(_integer_text(sql), column)} end"
     if column.type == "uint64" or decimal_parts(column.type):
@@ -102,6 +120,8 @@ def _timestamp(sql: str, type_: str, physical: str) -> str:
     """Returns a timestamp in the column's resolution. Finer values are rounded as the reference rounds them."""
     if type_ == "timestamp_ns" and physical == "INT64:ns":
         return f"timestampadd(MICROSECOND, (({sql} - pmod({sql}, 1000)) div 1000), {_EPOCH})"
+    if type_ == "timestamp_ns" and physical == "BYTE_ARRAY":
+        return timestamp_ns_of_text(sql)
     if physical == "INT64:ns":
         return f"timestampadd(MICROSECOND, {sql} div 1000, {_EPOCH})"
     micros = f"unix_micros({sql})" if physical == "INT96" else f"timestampdiff(MICROSECOND, {_EPOCH}, {sql})"
@@ -111,6 +131,50 @@ def _timestamp(sql: str, type_: str, physical: str) -> str:
     rounded = f"if({micros} < 0, -1L, 1L) * ((abs({micros}) + {unit // 2}) div {unit}) * {unit}"
     is_infinite = f"abs({micros}) > {2**63 - 1 - unit}"
     return f"timestampadd(MICROSECOND, if({is_infinite}, {micros}, {rounded}), {_EPOCH})"
+
+
+_INFINITY = 2**63 - 1
+"""The nanoseconds of a `timestamp_ns` that is infinite."""
+
+
+def timestamp_ns_of_text(sql: str) -> str:
+    """Returns the timestamp of the text of a `timestamp_ns`, cut to microseconds as one that is not text."""
+    micros = f"if(startswith({sql}, '-'), -{_INFINITY // 1000 + 1}L, {_INFINITY // 1000}L)"
+    infinite = f"timestampadd(MICROSECOND, {micros}, {_EPOCH})"
+    return f"if(endswith({sql}, 'infinity'), {infinite}, cast(substring({sql}, 1, 26) as timestamp_ntz))"
+
+
+def nanoseconds_of_text(sql: str) -> str:
+    """Returns the nanoseconds since 1970 of the text of a `timestamp_ns`."""
+    infinite = f"if(startswith({sql}, '-'), -{_INFINITY}L, {_INFINITY}L)"
+    micros = f"timestampdiff(MICROSECOND, {_EPOCH}, {timestamp_ns_of_text(sql)})"
+    nanos = f"cast(rpad(substring({sql}, 27, 3), 3, '0') as bigint)"
+    return f"if(endswith({sql}, 'infinity'), {infinite}, {micros} * 1000 + {nanos})"
+
+
+def _timestamp_ns_text(sql: str, physical: str) -> str:
+    """Returns the text of a `timestamp_ns`, with nine digits of seconds or those that the file has."""
+    if physical == "BYTE_ARRAY":
+        return sql
+    if physical == "INT64:ns":
+        count, per_day, digits = sql, 86_400 * 10**9, "%09d"
+    else:
+        count, per_day, digits = f"timestampdiff(MICROSECOND, {_EPOCH}, {sql})", 86_400 * 10**6, "%06d"
+        if physical == "INT96":
+            count = f"unix_micros({sql})"
+    unit = per_day // 86_400
+    clock = f"pmod({count}, {per_day}L)"
+    days = f"({count} div {per_day}L - if({count} % {per_day}L < 0, 1, 0))"
+    day = f"cast(date_add(date'1970-01-01', cast({days} as int)) as string)"
+    time = (
+        f"format_string(' %02d:%02d:%02d.{digits}', {clock} div {3600 * unit}L, ({clock} div {60 * unit}L) % 60,"
+        f" ({clock} div {unit}L) % 60, {clock} % {unit}L)"
+    )
+    finite = f"concat({day}, {time})"
+    if physical == "INT64:ns":
+        is_infinite = f"abs({sql}) = {_INFINITY}L"
+        finite = f"if({is_infinite}, if({sql} > 0, 'infinity', '-infinity'), {finite})"
+    return f"case when {sql} is null then null else {finite} end"
 
 
 def _time_text(micros: str) -> str:
@@ -127,20 +191,18 @@ def _time_text(micros: str) -> str:
 def _interval_text(sql: str) -> str:
     """Returns an interval as text, in DuckDB's format.
 
-    A file has months, days and milliseconds, each in four bytes, little endian.
+    A file has months, days and milliseconds, each in four bytes, little endian, without a sign.
     """
 
     def number(start: int) -> str:
         swapped = ", ".join(f"substring({sql}, {start + 4 - i}, 1)" for i in range(1, 5))
-        unsigned = f"cast(conv(hex(concat({swapped})), 16, 10) as bigint)"
-        return f"({unsigned} - if({unsigned} >= 2147483648, 4294967296, 0))"
+        return f"cast(conv(hex(concat({swapped})), 16, 10) as bigint)"
 
     def part(count: str, unit: str) -> str:
         return f"case when {count} = 0 then null else concat({count}, ' {unit}', if(abs({count}) = 1, '', 's')) end"
 
     months, days, millis = number(1), number(5), number(9)
-    micros = f"(abs({millis}) * 1000)"
-    clock = f"concat(if({millis} < 0, '-', ''), {_time_text(micros)})"
+    clock = _time_text(f"({millis} * 1000)")
     time = f"case when {millis} = 0 and ({months} <> 0 or {days} <> 0) then null else {clock} end"
     parts = (part(f"({months} div 12)", "year"), part(f"({months} % 12)", "month"), part(days, "day"), time)
     return f"case when {sql} is null then null else concat_ws(' ', {', '.join(parts)}) end"

@@ -8,6 +8,7 @@ Spark does not have; `decoding.py` and `write/encoding.py` convert the values.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from pyspark.sql import types as s
@@ -15,6 +16,7 @@ from pyspark.sql import types as s
 from ...lake.duckdb_text import parse_blob
 from ...lake.errors import SchemaChangeError, UnsupportedError
 from ...lake.types import TIMESTAMPS, Column, decimal_parts
+from .kept_text import TEXT_TYPES, type_of_text
 from .quoting import quoted, string_literal
 
 FIELD_ID = "parquet.field.id"
@@ -56,6 +58,7 @@ _QUERY_TYPES: Mapping[str, s.DataType] = {
     "timestamp_ns": s.TimestampNTZType(),
     "timestamptz": s.TimestampType(),
     "variant": s.VariantType(),
+    **dict.fromkeys(TEXT_TYPES.values(), s.StringType()),
 }
 
 WRITER_DEPENDENT_TYPES = frozenset({"int128", "uint128", "timestamp_ns", "timetz", "interval", "time_ns"})
@@ -65,9 +68,11 @@ _READ_TYPES: Mapping[str, s.DataType] = {"uuid": s.BinaryType(), "time": s.LongT
 
 _READ_TYPES_BY_PHYSICAL_TYPE: Mapping[tuple[str, str], s.DataType] = {
     ("int128", "DOUBLE"): s.DoubleType(),
+    ("int128", "BYTE_ARRAY"): s.StringType(),
     ("uint128", "DOUBLE"): s.DoubleType(),
     ("uint128", "FIXED_LEN_BYTE_ARRAY:decimal(38,0)"): s.DecimalType(38, 0),
     ("timestamp_ns", "INT64:ns"): s.LongType(),
+    ("timestamp_ns", "BYTE_ARRAY"): s.StringType(),
     ("time_ns", "INT64:ns"): s.LongType(),
     ("timetz", "INT64:us"): s.LongType(),
     ("interval", "FIXED_LEN_BYTE_ARRAY"): s.BinaryType(),
@@ -132,6 +137,7 @@ def read_type(column: Column, physical_types: Mapping[int, str]) -> s.DataType:
 
     `physical_types` has the physical types that differ from file to file, by column id: see `read.stored_columns`.
     """
+    column = replace(column, type=type_of_text(column.type))
     by_physical_type = _read_type_by_physical_type(column, physical_types)
     return by_physical_type or _READ_TYPES.get(column.type) or _leaf_query_type(column)
 
@@ -156,7 +162,8 @@ def read_field(column: Column, physical_types: Mapping[int, str]) -> s.StructFie
 def is_encoded(column: Column, physical_types: Mapping[int, str]) -> bool:
     """Whether a file stores a column without children in another form than a query shows it."""
     depends_on_file = _read_type_by_physical_type(column, physical_types) is not None
-    return not column.children and (column.type in _READ_TYPES or depends_on_file)
+    is_text = column.type in TEXT_TYPES.values()
+    return not column.children and (column.type in _READ_TYPES or depends_on_file or is_text)
 
 
 def is_missing(column: Column, physical_types: Mapping[int, str]) -> bool:
@@ -167,7 +174,7 @@ def is_missing(column: Column, physical_types: Mapping[int, str]) -> bool:
 def depends_on_added_file(column: Column) -> bool:
     """Whether a file that was added may hold the column in a type that Spark does not read as the column's."""
     decimal = decimal_parts(column.type)
-    return column.type in ("uint64", *TIMESTAMPS) or (decimal is not None and decimal[1] > 0)
+    return type_of_text(column.type) in ("uint64", *TIMESTAMPS) or (decimal is not None and decimal[1] > 0)
 
 
 def has_scan_default(column: Column) -> bool:
@@ -198,7 +205,10 @@ def written_field(column: Column) -> s.StructField:
 
 
 def _leaf_written_type(column: Column) -> s.DataType:
-    return s.TimeType(6) if column.type == "time" else _leaf_query_type(column)
+    return _WRITTEN_TYPES.get(column.type) or _leaf_query_type(column)
+
+
+_WRITTEN_TYPES: Mapping[str, s.DataType] = {"time": s.TimeType(6), "geometry": s.GeometryType(0)}
 
 
 def convert_leaves(sql: str, column: Column, convert: LeafConversion, depth: int = 0) -> str:
@@ -253,10 +263,12 @@ def _lake_column(name: str, type_: s.DataType) -> Column:
     if found is None:
         raise SchemaChangeError(
             f"column {name} has the Spark type {type_.simpleString()}, which DuckLake does not have;"
-            " cast it to another, for example to string"
+            f" {'store its WKB, which st_asbinary returns' if isinstance(type_, s.GeographyType) else _CAST_IT}"
         )
     return Column(0, name, found)
 
+
+_CAST_IT = "cast it to another, for example to string"
 
 _LAKE_TYPES = {
     "BooleanType": "boolean",
@@ -275,6 +287,7 @@ _LAKE_TYPES = {
     "TimestampNTZType": "timestamp",
     "TimeType": "time",
     "VariantType": "variant",
+    "GeometryType": "geometry",
 }
 
 

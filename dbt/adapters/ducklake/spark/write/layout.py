@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
@@ -13,9 +15,12 @@ from pyspark.sql import functions as F
 
 from ...lake.errors import LakeError
 from ...lake.partition_values import HIVE_NULL, parse_hive_folder, partition_text_sql
-from ...lake.partitions import Identity, PartitionField, PartitionSpec
+from ...lake.partitions import Bucket, Identity, PartitionField, PartitionSpec
+from ...lake.snapshot import Table
 from ...lake.sorting import SortKey
 from ...lake.types import Column
+from ..sql.decoding import nanoseconds_of_text, timestamp_ns_of_text
+from ..sql.kept_text import as_text, is_kept_as_text, type_of_text
 from ..sql.quoting import quoted, string_literal
 from ..sql.sort_keys import spark_sort_expression
 from .small_results import gather_if_small
@@ -29,10 +34,14 @@ ESCAPE = "~"
 """The prefix of partition values in folder names that Spark would take for NULL, and of those that begin with it."""
 
 
-def partition_and_sort(rows: DataFrame, target: WriteTarget) -> tuple[DataFrame, list[str]]:
-    """The rows in the table's partitions and sort order, and the names of the added partition columns."""
+def partition_and_sort(rows: DataFrame, target: WriteTarget, kept_text: bool = False) -> tuple[DataFrame, list[str]]:
+    """The rows in the table's partitions and sort order, and the names of the added partition columns.
+
+    With `kept_text`, some columns are text: see `sql.kept_text`. The order ends before the first key that names one.
+    """
     spec, sort = target.table.partition, target.table.sort
-    order = _sort_columns(rows, sort.keys, target) if sort and target.flag("sort_on_insert") else []
+    order_keys = _sort_keys(sort.keys, target.table, kept_text) if sort and target.flag("sort_on_insert") else []
+    order = _sort_columns(rows, order_keys, target)
     if spec is None:
         if order:
             # Each task gets one range of values, so the bounds of files hardly overlap.
@@ -42,7 +51,7 @@ def partition_and_sort(rows: DataFrame, target: WriteTarget) -> tuple[DataFrame,
     for field in spec.fields:
         column = next(c for c in target.table.columns if c.id == field.column_id)
         keys.append(f"{PARTITION_PREFIX}{field.index}")
-        rows = rows.withColumn(keys[-1], F.expr(_folder_value_sql(column, field)))
+        rows = rows.withColumn(keys[-1], F.expr(_folder_value_sql(as_text(column) if kept_text else column, field)))
     # One task for each partition, unless it is too large for one: few files, and each is full.
     rows = rows.hint("rebalance", *(F.col(k) for k in keys))
     if order:
@@ -55,10 +64,34 @@ def partition_value_sql(column: Column, field: PartitionField) -> str:
     value = quoted(column.name)
     if column.type == "time":
         timestamp = f"cast(concat('1970-01-01 ', cast({value} as string)) as timestamp_ntz)"
-        value = f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {timestamp})"
+        micros = f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {timestamp})"
+        value = f"if({value} > time'23:59:59.999999', {86_400 * 10**6}L, {micros})"
+    type_ = column.type
+    if type_of_text(type_) != type_:
+        value, type_ = _typed_value(value, column, field)
     if isinstance(field.transform, Identity):
-        return partition_text_sql(value, column.type)
-    return f"cast({field.transform.spark_sql(value, column.type)} as string)"
+        return partition_text_sql(value, type_)
+    return f"cast({field.transform.spark_sql(value, type_)} as string)"
+
+
+def _typed_value(text: str, column: Column, field: PartitionField) -> tuple[str, str]:
+    """The SQL of the value that a partition key takes of a column that is text, and the type with the same key."""
+    if type_of_text(column.type) == "int128":
+        return text, "varchar"
+    if isinstance(field.transform, Identity):
+        return f"if(contains({text}, '.'), rtrim('.', rtrim('0', {text})), {text})", "varchar"
+    if isinstance(field.transform, Bucket):
+        return nanoseconds_of_text(text), "int64"
+    # The reference rounds to microseconds before it takes the year, month, day or hour.
+    rounded_up = f"if(substring({text}, 27, 1) >= '5', 1, 0)"
+    return f"timestampadd(MICROSECOND, {rounded_up}, {timestamp_ns_of_text(text)})", "timestamp_ns"
+
+
+def _sort_keys(keys: Sequence[SortKey], table: Table, kept_text: bool) -> list[SortKey]:
+    """The keys up to the first that names a column that is text."""
+    texts = [re.escape(c.name) for c in table.columns if kept_text and is_kept_as_text(c)]
+    names_text = re.compile(rf"\b({'|'.join(texts)})\b", re.IGNORECASE) if texts else None
+    return list(takewhile(lambda key: names_text is None or not names_text.search(key.expression), keys))
 
 
 def _folder_value_sql(column: Column, field: PartitionField) -> str:

@@ -11,12 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
 from ...lake.encryption import FileKey
-from ...lake.errors import UnsupportedError
 from ...lake.files import NewDataFile
-from ...lake.snapshot import Table
 from ...lake.types import Column, decimal_parts
 from ..read.parquet import FILE_POOL
 from ..read.scan import INTERNAL_ROW_ID
+from ..sql.kept_text import as_text
 from ..sql.quoting import quoted
 from ..sql.types import query_type, written_field
 from .data_files import (
@@ -29,23 +28,30 @@ from .data_files import (
     remove_folder,
 )
 from .encoding import encode
+from .end_of_day import with_end_of_day
+from .geometry import check_geometries_writable, with_wkb
 from .layout import partition_and_sort
 from .target import WriteTarget
 from .write_folder import new_write_folder
 
 
 def write_dataframe(
-    rows: DataFrame, target: WriteTarget, bytes_per_row: float | None = None, row_id: str | None = None
+    rows: DataFrame,
+    target: WriteTarget,
+    bytes_per_row: float | None = None,
+    row_id: str | None = None,
+    kept_text: bool = False,
 ) -> list[NewDataFile]:
     """Writes rows as data files of a table, which belong to no snapshot yet.
 
     The rows have the table's columns with their query types, in any order. For new versions of existing rows,
-    `row_id` names the column with their row ids.
+    `row_id` names the column with their row ids. With `kept_text`, some columns are text: see `sql.kept_text`.
     """
     table = target.table
-    _check_writable(table)
-    converted = to_table_schema(rows, table.columns, row_id)
-    arranged, partition_columns = partition_and_sort(converted, target)
+    check_geometries_writable(rows.sparkSession, table)
+    columns = tuple(map(as_text, table.columns)) if kept_text else table.columns
+    converted = to_table_schema(rows, columns, row_id)
+    arranged, partition_columns = partition_and_sort(converted, target, kept_text)
     writer = arranged.write.mode("error").options(**_writer_options(target, bytes_per_row))
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
@@ -70,15 +76,6 @@ def _checked_files(target: WriteTarget, folder: str, key: FileKey | None) -> lis
     return files
 
 
-def _check_writable(table: Table) -> None:
-    for column in table.columns:
-        if any(c.type == "geometry" for c in column.walk()):
-            raise UnsupportedError(
-                f"column {column.name} of table {table.name} is a geometry, which Spark can read but not write yet;"
-                " write to this table with DuckDB, or keep the shape in a blob column"
-            )
-
-
 def to_table_schema(rows: DataFrame, columns: Sequence[Column], row_id: str | None = None) -> DataFrame:
     """The rows with the types and field ids of the columns, cast by Spark's store assignment rules.
 
@@ -87,13 +84,13 @@ def to_table_schema(rows: DataFrame, columns: Sequence[Column], row_id: str | No
     fields = [s.StructField(c.name, query_type(c), True) for c in columns]
     if row_id is not None:
         fields.append(s.StructField(row_id, s.LongType(), True))
-    rows = rows.to(s.StructType(fields))
+    rows = with_wkb(rows, columns).to(s.StructType(fields))
     # Aliases carry the field ids. With `to` they would be lost where the optimizer replaces a column by the expression
     # that computes it.
     written = [_written_column(c) for c in columns]
     if row_id is not None:
         written += _row_id_columns(F.col(row_id), by_name=name_map_of(columns) is not None)
-    return rows.select(*written)
+    return with_end_of_day(rows, columns).select(*written)
 
 
 def _row_id_columns(row_id: SparkColumn, by_name: bool) -> list[SparkColumn]:
@@ -153,5 +150,5 @@ def _width(column: Column) -> float:
     if decimal_parts(column.type):
         return 8.0
     return {"boolean": 0.2, "int8": 1, "int16": 2, "int32": 4, "float32": 4, "date": 4}.get(column.type, 8.0) + (
-        8.0 if column.type in ("varchar", "json", "blob", "variant") else 0.0
+        8.0 if column.type in ("varchar", "json", "blob", "variant", "geometry") else 0.0
     )
