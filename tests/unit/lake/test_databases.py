@@ -17,11 +17,13 @@ from dbt.adapters.ducklake.lake.databases.duckdb import DuckDB
 from dbt.adapters.ducklake.lake.databases.mysql import MySQL
 from dbt.adapters.ducklake.lake.databases.postgres import Postgres
 from dbt.adapters.ducklake.lake.databases.sqlite import Sqlite
+from dbt.adapters.ducklake.lake.encryption import FileKey
 from dbt.adapters.ducklake.lake.errors import CatalogError
 from dbt.adapters.ducklake.lake.retry import Retry
 
 from ...conftest import LakeAddress
 from ...lakes import Lake
+from .catalogs import NewLake, every_catalog
 
 SECRET = "s3cr3t-9"
 
@@ -218,3 +220,14 @@ def _scheduled(count: int) -> list[dict[str, Any]]:
         {"data_file_id": n, "path": f"{n}", "path_is_relative": n % 2 == 0, "schedule_start": moment + n * step}
         for n in range(count)
     ]
+
+
+@every_catalog
+def test_an_error_of_the_driver_shows_no_values(kind: str, new_lake: NewLake) -> None:
+    lake = Lake(new_lake(kind))
+    key = FileKey.new().catalog_text()
+    row = {"data_file_id": 1, "table_id": 1, "encryption_key": key, "record_count": "no number"}
+    with pytest.raises(sa.exc.SQLAlchemyError) as caught, lake.catalog.write() as connection:
+        connection.execute(t.data_file.insert(), row)
+        connection.execute(t.data_file.insert(), row)
+    assert key not in str(caught.value)

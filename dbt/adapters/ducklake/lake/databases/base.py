@@ -40,7 +40,12 @@ class Database:
 
     def engine(self) -> sa.Engine:
         try:
-            engine = sa.create_engine(self.url, connect_args=dict(self.connect_args), **self._engine_options())
+            engine = sa.create_engine(
+                self.url,
+                connect_args=dict(self.connect_args),
+                hide_parameters=True,  # keys of encrypted files are among them
+                **self._engine_options(),
+            )
         except (ImportError, sa.exc.NoSuchModuleError) as error:
             raise CatalogError(
                 f"a {self.name} catalog needs the Python package {self.driver}, which is not installed:"
