@@ -42,6 +42,9 @@ final class DecryptedInputStream extends FSInputStream {
       }
     }
     this.footer = EncryptedFooter.plain(metadata);
+    if (!chunks.isEmpty() && chunks.lastEntry().getValue() > length - footer.length) {
+      throw modules.damaged("a footer that reaches into the pages", null);
+    }
   }
 
   static long firstPage(ColumnMetaData chunk) {
@@ -106,8 +109,8 @@ final class DecryptedInputStream extends FSInputStream {
       Arrays.fill(buffer, offset, offset + zeros, (byte) 0);
       return zeros;
     }
-    if (pages == null || pages.end() > chunk.getValue() || position < pages.start()) {
-      pages = new DecryptedPages(encrypted, modules, chunk.getKey());
+    if (pages == null || pages.chunkStart() != chunk.getKey() || position < pages.start()) {
+      pages = new DecryptedPages(encrypted, modules, chunk.getKey(), chunk.getValue());
     }
     while (position >= pages.end()) {
       pages.next();

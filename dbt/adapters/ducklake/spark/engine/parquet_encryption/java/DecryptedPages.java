@@ -17,16 +17,30 @@ final class DecryptedPages {
   private static final byte BINARY = 8;
   /** The id of the field that fills a header. */
   private static final int FILLER_ID = 16_000;
+  /** So much is read at once, since an object store answers each read with a request. */
+  private static final int BLOCK_BYTES = 4 << 20;
 
   private final FSDataInputStream source;
   private final Modules modules;
+  private final long chunkStart;
+  private final long chunkEnd;
+  /** Encrypted bytes of the chunk, and where they stand in the file. */
+  private byte[] block = new byte[0];
+
+  private long blockStart;
   private long start;
   private byte[] bytes = new byte[0];
 
-  DecryptedPages(FSDataInputStream source, Modules modules, long start) {
+  DecryptedPages(FSDataInputStream source, Modules modules, long chunkStart, long chunkEnd) {
     this.source = source;
     this.modules = modules;
-    this.start = start;
+    this.chunkStart = chunkStart;
+    this.chunkEnd = chunkEnd;
+    this.start = chunkStart;
+  }
+
+  long chunkStart() {
+    return chunkStart;
   }
 
   /** Where the page stands in the file, both encrypted and decrypted. */
@@ -45,23 +59,42 @@ final class DecryptedPages {
   /** Goes on to the next page. */
   void next() throws IOException {
     start = end();
-    byte[] encryptedHeader = readModule(start);
-    byte[] encryptedData = readModule(start + encryptedHeader.length);
-    PageHeader header = Util.readPageHeader(new ByteArrayInputStream(modules.decrypt(encryptedHeader, 0)));
-    byte[] data = modules.decrypt(encryptedData, 0);
+    int encryptedHeaderLength = moduleLength(start);
+    byte[] plainHeader = modules.decrypt(block, offset(start));
+    long dataStart = start + encryptedHeaderLength;
+    int encryptedDataLength = moduleLength(dataStart);
+    byte[] data = modules.decrypt(block, offset(dataStart));
+    PageHeader header = Util.readPageHeader(new ByteArrayInputStream(plainHeader));
     header.setCompressed_page_size(data.length);
-    bytes = new byte[encryptedHeader.length + encryptedData.length];
+    bytes = new byte[encryptedHeaderLength + encryptedDataLength];
     int headerLength = bytes.length - data.length;
     System.arraycopy(filled(header, headerLength), 0, bytes, 0, headerLength);
     System.arraycopy(data, 0, bytes, headerLength, data.length);
   }
 
-  private byte[] readModule(long at) throws IOException {
-    byte[] length = new byte[Modules.LENGTH_BYTES];
-    source.readFully(at, length);
-    byte[] module = java.util.Arrays.copyOf(length, Modules.LENGTH_BYTES + modules.length(length, 0));
-    source.readFully(at + Modules.LENGTH_BYTES, module, Modules.LENGTH_BYTES, module.length - Modules.LENGTH_BYTES);
-    return module;
+  /** The length of the module at a position, after which the block has all of it. */
+  private int moduleLength(long at) throws IOException {
+    load(at, Modules.LENGTH_BYTES);
+    int length = Modules.LENGTH_BYTES + modules.length(block, offset(at));
+    load(at, length);
+    return length;
+  }
+
+  private int offset(long at) {
+    return (int) (at - blockStart);
+  }
+
+  /** Lets the block have so many bytes at a position. */
+  private void load(long at, int count) throws IOException {
+    if (at >= blockStart && at + count <= blockStart + block.length) {
+      return;
+    }
+    if (at + count > chunkEnd) {
+      throw modules.damaged("a page that reaches beyond its column chunk", null);
+    }
+    block = new byte[(int) Math.min(Math.max(count, BLOCK_BYTES), chunkEnd - at)];
+    blockStart = at;
+    source.readFully(at, block);
   }
 
   /** The header in so many bytes. */
