@@ -41,13 +41,11 @@ _COMPRESSED_SIZE, _DATA_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 7, 9, 11, (14, 1
 _PAGE_COMPRESSED_SIZE = 3
 
 
+@dataclass(frozen=True, repr=False)
 class FileKey:
     """The key of an encrypted file, which no text of the object shows."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: bytes) -> None:
-        self.value = value
+    value: bytes
 
     @classmethod
     def new(cls) -> FileKey:
@@ -63,12 +61,6 @@ class FileKey:
 
     def __repr__(self) -> str:
         return "FileKey(...)"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FileKey) and self.value == other.value
-
-    def __hash__(self) -> int:
-        return hash(self.value)
 
 
 @dataclass(frozen=True)

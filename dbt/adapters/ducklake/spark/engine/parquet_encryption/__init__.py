@@ -58,8 +58,8 @@ def encrypted_paths_in(spark: SparkSession, *paths: str) -> Iterator[None]:
     if not any(path.startswith(f"{_SCHEME}:") for path in paths):
         yield
         return
-    for name, value in _SETTINGS.items():
-        if spark.conf.get(name, None) != value:
+    if spark.conf.get(_PROCESS_KEY_SETTING, None) != _SETTINGS[_PROCESS_KEY_SETTING]:
+        for name, value in _SETTINGS.items():
             spark.conf.set(name, value)
     try:
         yield
