@@ -137,28 +137,6 @@ def rename_column(table: Table, path: ColumnPath, name: str) -> Table:
     return renamed
 
 
-def check_names_of_new_table(table: Table, written: Iterable[tuple[Column, ...]]) -> None:
-    """Raises if the table has a name by which a file knows another column or field; `written` are the files' columns.
-
-    That is for files of the transaction that creates the table. The catalog never gets the earlier names, so no reader
-    could tell that the file has another column under the name, and a filter on it could miss rows.
-    """
-
-    def check(columns: tuple[Column, ...], earlier: tuple[Column, ...]) -> None:
-        for column in columns:
-            other = next((c for c in earlier if c.name.lower() == column.name.lower() and c.id != column.id), None)
-            if other is not None:
-                raise SchemaChangeError(
-                    f"{column.name} of table {table.name} can not get that name in the transaction that creates the"
-                    " table: it has already written rows of another column under the name; COMMIT first"
-                )
-            same = next((c for c in earlier if c.id == column.id), None)
-            check(column.children, same.children if same else ())
-
-    for columns in written:
-        check(table.columns, columns)
-
-
 def change_column_type(table: Table, path: ColumnPath, new: Column, ids: ColumnIds) -> Table:
     """The table with a wider type of a column. In a nested type, struct fields may be added and dropped."""
     return _replace_column(table, _promoted_column(table, table.column(*path), new, ids, ".".join(path)))

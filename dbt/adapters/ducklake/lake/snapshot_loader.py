@@ -327,7 +327,8 @@ class ColumnHistory:
     def snapshots_of_changes(self) -> frozenset[int]:
         """The snapshots that changed the columns of the existing table.
 
-        A transaction may have written files before it changed them, under names that the catalog never had.
+        A transaction of the reference may have written files before it changed them, under names that the catalog never
+        had. Only for tables that it creates it leaves all names there.
         """
         begins = {r.begin_snapshot for r in self.rows}
         return frozenset(begins - {min(begins, default=None)})

@@ -13,7 +13,7 @@ from ..deletes import NewDeleteFile, PositionDeletes
 from ..files import NewDataFile
 from ..paths import relative_to, resolve
 from ..snapshot import Table
-from .definitions import add_partition_spec
+from .definitions import add_partition_spec, column_rows
 from .difference import is_provisional
 from .name_mappings import add_name_mappings
 from .rows import SnapshotRows, id_batches
@@ -146,6 +146,7 @@ class DataRows:
         statistics = TableStatistics(self.rows, table_id, column_types)
         mapping_ids = add_name_mappings(self.rows, table_id, files)
         self._add_abandoned_partition_specs(table_id, table, files)
+        self._add_abandoned_columns(table_id, table, files)
         for file in files:
             mapping_id = mapping_ids.get(file.name_map) if file.name_map else None
             self._add_data_file(table_id, file, statistics.next_row_id, mapping_id)
@@ -195,6 +196,24 @@ class DataRows:
                 contains_nan=stats.contains_nan,
                 extra_stats=stats.extra_stats,
             )
+
+    def _add_abandoned_columns(self, table_id: int, table: Table, files: Iterable[NewDataFile]) -> None:
+        """Adds columns as they were when a file was written, if this transaction changed them afterwards.
+
+        They begin and end in this snapshot. So it is known by which names the file has its columns, and no later column
+        gets the id of one that was dropped. The reference has such rows for tables that a transaction creates.
+        """
+        current = column_rows(table.columns)
+        abandoned = {
+            (column_id, row["column_name"], row["column_type"]): row
+            for columns in {file.written_columns for file in files}
+            for column_id, row in column_rows(columns).items()
+        }
+        for (column_id, name, type_), row in abandoned.items():
+            now = current.get(column_id)
+            if now is None or (now["column_name"], now["column_type"]) != (name, type_):
+                snapshot_id = self.rows.snapshot_id
+                self.rows.add(t.column, table_id=table_id, begin_snapshot=snapshot_id, end_snapshot=snapshot_id, **row)
 
     def _add_abandoned_partition_specs(self, table_id: int, table: Table, files: Iterable[NewDataFile]) -> None:
         """Adds partition specs that were set and replaced in this transaction, if files were written with them."""

@@ -132,11 +132,11 @@ class DefinitionRows:
             or old.partition != new.partition
             or _stored_shape(old_columns) != _stored_shape(new.columns)
         )
-        if needs_inlined_table or _column_rows(old_columns) != _column_rows(new.columns):
+        if needs_inlined_table or column_rows(old_columns) != column_rows(new.columns):
             self._new_schema_versions[new.id] = needs_inlined_table
 
     def _write_columns(self, table_id: int, old: tuple[Column, ...], new: tuple[Column, ...]) -> None:
-        old_rows, new_rows = _column_rows(old), _column_rows(new)
+        old_rows, new_rows = column_rows(old), column_rows(new)
         ended = [column_id for column_id, row in old_rows.items() if row != new_rows.get(column_id)]
         if ended:
             self.rows.end(t.column, t.column.c.table_id == table_id, t.column.c.column_id.in_(ended))
@@ -303,7 +303,7 @@ def _tag_changes(old: Tags, new: Tags) -> Iterator[tuple[str, str | None, str | 
             yield key, old_values.get(key), new_values.get(key)
 
 
-def _column_rows(columns: Iterable[Column]) -> dict[int, dict[str, Any]]:
+def column_rows(columns: Iterable[Column]) -> dict[int, dict[str, Any]]:
     """The row of `ducklake_column` for each column and nested field, by id, without table and snapshots."""
     rows: dict[int, dict[str, Any]] = {}
 

@@ -65,10 +65,6 @@ def _alter_table(context: CommandContext, table: Table, action: object) -> None:
             " which they were added; select them in the order you want"
         )
     change(context, table, action)
-    altered = context.transaction.state.tables[table.id]
-    if table.id < 0 and altered.columns != table.columns:
-        files = context.transaction.data_changes(altered).added_files
-        evolve.check_names_of_new_table(altered, {file.written_columns for file in files})
 
 
 def _rename(context: CommandContext, relation: Table | View, action: alters.RenameRelation) -> None:
