@@ -203,10 +203,13 @@ class DataRows:
         They begin and end in this snapshot. So it is known by which names the file has its columns, and no later column
         gets the id of one that was dropped. The reference has such rows for tables that a transaction creates.
         """
-        current = column_rows(table.columns)
+        # By identity: the files of one write share their columns, whose hash would be computed for each file.
+        written = {id(file.written_columns): file.written_columns for file in files}.values()
+        changed = [columns for columns in written if columns != table.columns]
+        current = column_rows(table.columns) if changed else {}
         abandoned = {
             (column_id, row["column_name"], row["column_type"]): row
-            for columns in {file.written_columns for file in files}
+            for columns in changed
             for column_id, row in column_rows(columns).items()
         }
         for (column_id, name, type_), row in abandoned.items():

@@ -50,10 +50,9 @@ class WriteTarget:
     @property
     def names_folders_by_values(self) -> bool:
         """Whether partitions have Hive folders. In an encrypted lake only if the option says so: they show values."""
-        if self.store.encrypts:
-            value = self.options.explicit_value("hive_file_pattern", self.table.schema_id, self.table.id)
-            return value is not None and self.flag("hive_file_pattern")
-        return self.flag("hive_file_pattern")
+        name = "hive_file_pattern"
+        is_set = self.options.explicit_value(name, self.table.schema_id, self.table.id) is not None
+        return self.flag(name) and (is_set or not self.store.encrypts)
 
     def flag(self, name: str) -> bool:
         return self.options.flag(name, self.table.schema_id, self.table.id)
