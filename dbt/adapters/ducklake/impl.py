@@ -39,6 +39,7 @@ from .spark.sql.definitions import with_new_fields
 from .spark.sql.quoting import quoted, string_literal
 from .spark.sql.types import query_type
 from .table_layout import TableLayout
+from .text_table import text_table
 from .time_travel import SourceTimeTravel
 
 logger = AdapterLogger("DuckLake")
@@ -411,6 +412,23 @@ class DucklakeAdapter(HistoryMethods):
             f"The lake in {migration.location} {verb} migrated from {migration.from_version} to {migration.to_version}:"
         ]
         return "\n".join([*lines, *(f"  {change}" for change in migration.changes)])
+
+    @available.parse(lambda *a, **k: "")
+    def call_procedure(
+        self, procedure: str, relation: DucklakeRelation | None, schema: str | None, arguments: Mapping[str, Any]
+    ) -> str:
+        """Calls a procedure that maintains the lake. Returns its rows as a table to print."""
+        scope: dict[str, Any] = {"schema": schema} if schema is not None else {}
+        lake = []
+        if relation is not None:
+            lake, scope = [relation.database], {"table_name": relation.include(database=False).render()}
+        given = {name: value for name, value in arguments.items() if value is not None}
+        with self.connections.exception_handler(procedure), self.handle.cancellable():
+            rows = self.session.call(procedure, *lake, **scope, **given)
+        if not rows.num_rows:
+            return f"{procedure}: nothing to do"
+        columns = [["" if value is None else str(value) for value in column] for column in rows.to_pydict().values()]
+        return text_table(rows.column_names, list(zip(*columns, strict=True)))
 
     @classmethod
     def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..spark.sql.quoting import quoted_name
+from ..text_table import text_table
 from .lineage import MAX_SNAPSHOTS, InputVersion, Lineage, Version
 from .lineage_page import lineage_page
 
@@ -114,7 +115,7 @@ def version_history(lineage: Lineage, relation: str, limit: int = 20) -> str:
         time = version.time.isoformat(" ", "seconds")
         rows.append((str(version.id), time, version.author or "", version.message or "", state, inputs))
     omitted = f"\n... and {len(versions) - limit} older ones" if len(versions) > limit else ""
-    return f"{name}\n{_text_table(('snapshot', 'time', 'author', 'message', 'state', 'built from'), rows)}{omitted}"
+    return f"{name}\n{text_table(('snapshot', 'time', 'author', 'message', 'state', 'built from'), rows)}{omitted}"
 
 
 def _input_text(lineage: Lineage, read: InputVersion) -> str:
@@ -130,10 +131,4 @@ def stale_relations(lineage: Lineage) -> str:
     ]
     if not rows:
         return "Nothing is stale: everything was built from the newest version of what it reads."
-    return _text_table(("relation", "built at", "input", "read at", "now at"), rows)
-
-
-def _text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    lines = (head, ["-" * width for width in widths], *rows)
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return text_table(("relation", "built at", "input", "read at", "now at"), rows)

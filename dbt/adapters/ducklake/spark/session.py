@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType
 from ..lake.catalog import SnapshotInfo
 from ..lake.commit.staged import CommitInfo
 from ..lake.databases.connection_string import parse_catalog
-from ..lake.errors import LakeError
+from ..lake.errors import LakeError, NotFoundError
 from ..lake.migration import Migration, migrate
 from ..lake.missing_names import lake_not_found
 from ..lake.paths import new_uuid7, scheme_of
@@ -25,12 +25,13 @@ from ..lake.retry import Retry
 from ..lake.snapshot import LakeState
 from ..lake.transaction import ChangeCounts, Transaction
 from .change.command_context import CommandContext
-from .commands.procedures import call_on_lake, is_lake_procedure
+from .commands.procedures import argument_values, call_on_lake, is_lake_procedure
 from .commands.registry import COMMANDS
 from .commands.show import SHOW_COMMANDS
 from .engine.errors import errors_in_author_words
 from .engine.progress import Progress
 from .engine.spark_session import Engine
+from .maintenance.context import MaintenanceContext
 from .read.context import ResolvedRelation
 from .read.lakes import Lake
 from .read.planner import Planner
@@ -204,6 +205,16 @@ class LakeSession:
         """Runs one statement."""
         return self.run(self.parse(text))
 
+    def call(self, procedure: str, *arguments: Any, **named: Any) -> pa.Table:
+        """Calls a procedure that maintains the lake, as CALL does. Returns its rows.
+
+        >>> lake.call("ducklake_merge_adjacent_files", "main.orders", dry_run=True)  # doctest: +SKIP
+        """
+        if not is_lake_procedure(procedure):
+            raise NotFoundError(f"there is no procedure {procedure} that maintains a lake; others are called in SQL")
+        with errors_in_author_words():
+            return self._call_on_lake(self._transactions.current_lake, procedure, arguments, named)
+
     def parse(self, text: str) -> st.Statement:
         """Parses one statement for `run`. A name in double quotes is one where the session's settings say so."""
         if '"' in text and self._engine.double_quotes_names():
@@ -241,10 +252,11 @@ class LakeSession:
         if show_command is not None:
             self._transactions.prevent_replay()
             return Result(table=show_command(self._transactions.query_context(), statement))
-        if isinstance(statement, st.Call) and is_lake_procedure(statement):
-            if self.in_transaction:
-                raise LakeError(f"{statement.name[-1]} can not be part of a transaction; COMMIT or ROLLBACK it first")
-            return Result(table=call_on_lake(self._lakes[self._changed_lake(statement)], statement))
+        if isinstance(statement, st.Call) and is_lake_procedure(statement.name[-1]):
+            positional, named = argument_values(statement)
+            return Result(
+                table=self._call_on_lake(self._changed_lake(statement), statement.name[-1], positional, named)
+            )
         command = COMMANDS.get(type(statement))
         if command is None:
             raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")
@@ -410,6 +422,18 @@ class LakeSession:
             rows = change(CommandContext(context, self._planner, transaction, self._lakes[lake], in_transaction, notes))
             transaction.merge_into_parent()
         return rows
+
+    def _call_on_lake(self, lake: str, procedure: str, positional: Sequence[Any], named: Mapping[str, Any]) -> pa.Table:
+        """Calls a procedure on a lake. As in DuckDB, the first argument may be the lake's name."""
+        if self.in_transaction:
+            raise LakeError(f"{procedure} can not be part of a transaction; COMMIT or ROLLBACK it first")
+        if positional and isinstance(positional[0], str) and positional[0].lower() in self._lakes:
+            lake, positional = positional[0].lower(), positional[1:]
+        schema = (
+            self._transactions.query_context().current_schema if lake == self._transactions.current_lake else "main"
+        )
+        context = MaintenanceContext(self._lakes[lake], self._planner, self.author, schema)
+        return call_on_lake(context, procedure, positional, named)
 
     def _changed_lake(self, statement: Any) -> str:
         """The lake that a statement changes, from the first part of its name."""

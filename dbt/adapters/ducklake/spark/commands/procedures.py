@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +11,9 @@ from ...lake.commit.staged import CommitInfo
 from ...lake.errors import LakeError, NotFoundError
 from ..change.command_context import CommandContext
 from ..change.rollback import rollback
-from ..read.lakes import Lake
+from ..maintenance.arguments import Expression, bind
+from ..maintenance.context import MaintenanceContext
+from ..maintenance.migrate import migrate
 from ..sql import statements as st
 
 
@@ -24,18 +26,34 @@ def call(context: CommandContext, statement: st.Call) -> int:
     return procedure(context, _arguments(statement)) or 0
 
 
-def is_lake_procedure(statement: st.Call) -> bool:
+def is_lake_procedure(name: str) -> bool:
     """Whether a procedure works on the lake as a whole, outside of any transaction, and returns rows."""
-    return _procedure_name(statement) in LAKE_PROCEDURES
+    return _without_prefix(name) in LAKE_PROCEDURES
 
 
-def call_on_lake(lake: Lake, statement: st.Call) -> pa.Table:
+def call_on_lake(
+    context: MaintenanceContext, name: str, positional: Sequence[Any], named: Mapping[str, Any]
+) -> pa.Table:
     """Calls a procedure on the lake as a whole. Returns its rows."""
-    return LAKE_PROCEDURES[_procedure_name(statement)](lake, _arguments(statement))
+    function = LAKE_PROCEDURES[_without_prefix(name)]
+    full_name = f"ducklake_{_without_prefix(name)}"
+    return function(context, **bind(full_name, function, positional, named, context.planner.evaluate_timestamp))
+
+
+def argument_values(statement: st.Call) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call, by position and by name."""
+    values = [(a.name, Expression(a.text) if a.literal is None else a.literal.value) for a in statement.arguments]
+    return [value for name, value in values if name is None], {
+        name: value for name, value in values if name is not None
+    }
 
 
 def _procedure_name(statement: st.Call) -> str:
-    return statement.name[-1].lower().removeprefix("ducklake_")
+    return _without_prefix(statement.name[-1])
+
+
+def _without_prefix(name: str) -> str:
+    return name.lower().removeprefix("ducklake_")
 
 
 def _arguments(statement: st.Call) -> dict[str, Any]:
@@ -74,20 +92,6 @@ def _set_commit_message(context: CommandContext, arguments: dict[str, Any]) -> N
     context.set_commit_info(CommitInfo(author or context.transaction.commit_info.author, message, extra))
 
 
-def _migrate(lake: Lake, arguments: dict[str, Any]) -> pa.Table:
-    version = arguments.pop("0", None) or arguments.pop("version", None)
-    dry_run = bool(arguments.pop("dry_run", False))
-    _refuse_other_arguments("ducklake_migrate", arguments)
-    migration = lake.migrate(None if version is None else str(version), dry_run=dry_run)
-    return pa.table(
-        {
-            "from_version": pa.repeat(migration.from_version, len(migration.changes)),
-            "to_version": pa.repeat(migration.to_version, len(migration.changes)),
-            "change": pa.array(migration.changes, pa.string()),
-        }
-    )
-
-
 def _refuse_other_arguments(procedure: str, arguments: Mapping[str, Any]) -> None:
     if arguments:
         raise LakeError(f"{procedure} does not take the argument {next(iter(arguments))}")
@@ -98,4 +102,7 @@ PROCEDURES: Mapping[str, Callable[[CommandContext, dict[str, Any]], int | None]]
     "set_commit_message": _set_commit_message,
     "rollback": rollback,
 }
-LAKE_PROCEDURES: Mapping[str, Callable[[Lake, dict[str, Any]], pa.Table]] = {"migrate": _migrate}
+LAKE_PROCEDURES: Mapping[str, Callable[..., pa.Table]] = {
+    "migrate": migrate,
+}
+"""Functions of a MaintenanceContext and of the procedure's arguments."""

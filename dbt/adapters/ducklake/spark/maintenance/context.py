@@ -1,0 +1,79 @@
+"""MaintenanceContext: what an operation on a lake works with, and the tables that it is asked to work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...lake.errors import NotFoundError
+from ...lake.missing_names import did_you_mean_relation
+from ...lake.options import Options
+from ...lake.paths import spark_write_path
+from ...lake.snapshot import LakeState, Table, View
+from ...lake.transaction import Transaction
+from ..read.lakes import Lake
+from ..read.planner import Planner
+from ..sql.names import name_parts
+from ..sql.translation.to_spark.macros import macros_in
+from ..write.target import WriteTarget
+
+
+@dataclass(frozen=True)
+class MaintenanceContext:
+    """One lake, and Spark for the operations that need it."""
+
+    lake: Lake
+    planner: Planner
+    author: str | None
+    current_schema: str
+
+    def begin(self, message: str) -> Transaction:
+        """A transaction on the newest snapshot, whose commit has this message."""
+        self.lake.catalog.check_writable()
+        transaction = self.lake.begin()
+        transaction.commit_info = replace(transaction.commit_info, author=self.author, message=message)
+        return transaction
+
+    def tables(
+        self, state: LakeState, options: Options, table_name: str | None = None, schema: str | None = None
+    ) -> list[Table]:
+        """The table of a name, or the tables of a schema or of the lake that have the option `auto_compact`.
+
+        A name may have its schema in front: `main.orders`.
+        """
+        if table_name is not None:
+            return [self.table(state, table_name, schema)]
+        schemas = [state.schema(schema)] if schema is not None else list(state.schemas.values())
+        return [
+            table
+            for found in sorted(schemas, key=lambda s: s.name)
+            for table in sorted(state.tables.values(), key=lambda t: t.name)
+            if table.schema_id == found.id and options.flag("auto_compact", found.id, table.id)
+        ]
+
+    def table(self, state: LakeState, name: str, schema: str | None = None) -> Table:
+        """The table of a name, which may have its schema in front. Raises if there is none."""
+        parts = name_parts(name) or (name,)
+        if len(parts) == 3 and parts[0].lower() == self.lake.name.lower():
+            parts = parts[1:]
+        in_schema, last = (parts[-2] if len(parts) > 1 else schema or self.current_schema), parts[-1]
+        relation = state.find_relation(in_schema, last) if len(parts) <= 2 else None
+        if isinstance(relation, Table):
+            return relation
+        if isinstance(relation, View):
+            raise NotFoundError(f"{state.qualified_name(relation)} is a view, and has no files")
+        hint = did_you_mean_relation(state, in_schema, last)
+        raise NotFoundError(
+            f"there is no table {in_schema}.{last} in lake {self.lake.name}{f'; {hint}' if hint else ''}"
+        )
+
+    def write_target(self, transaction: Transaction, table: Table) -> WriteTarget:
+        """Where an operation writes files of a table."""
+        state = transaction.state
+        return WriteTarget(
+            table=table,
+            folder=state.table_folder(self.lake.catalog.data_path, table),
+            options=transaction.options,
+            store=self.lake.file_store,
+            spark_write_path=spark_write_path,
+            find_macro=macros_in(state, self.lake.name, self.current_schema),
+        )
