@@ -17,12 +17,14 @@ _CONFLICTING_CHANGES = {
     "inlined": {"dropped", "altered", "deleted", "flushed"},
     "altered": {"dropped", "altered"},
     "dropped": {"dropped"},
-    "compacted": {"dropped", "deleted", "compacted"},
+    # Others may delete rows and compact files: it conflicts only if the files are the same, see `commit.protocol`.
+    "merged": {"dropped"},
+    "rewritten": {"dropped", "altered"},
     "flushed": {"dropped", "deleted", "flushed"},
 }
 """For each kind of change to a table, the kinds of concurrent changes to the same table that conflict with it."""
 
-_CHANGES_CONFLICTING_WITH_READ = frozenset({"inserted", "deleted", "dropped", "altered", "compacted", "flushed"})
+_CHANGES_CONFLICTING_WITH_READ = frozenset({"inserted", "deleted", "dropped", "altered"})
 
 _INTENDED_CHANGE_TEXTS = {
     "inserted": "inserts into",
@@ -31,7 +33,8 @@ _INTENDED_CHANGE_TEXTS = {
     "inlined": "deletes inlined rows of",
     "altered": "alters",
     "dropped": "drops",
-    "compacted": "compacts",
+    "merged": "merges files of",
+    "rewritten": "rewrites files of",
     "flushed": "flushes the inlined rows of",
 }
 _CONCURRENT_CHANGE_TEXTS = {

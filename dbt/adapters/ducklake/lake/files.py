@@ -60,6 +60,10 @@ class NewDataFile:
     encryption_key: FileKey | None = None
     written_columns: tuple[Column, ...] = ()
     """The columns of the table when the file was written. The table may get other names before the commit."""
+    begin_snapshot: int | None = None
+    """The first snapshot of which the file holds rows; None for the snapshot of the commit."""
+    partial_max: int | None = None
+    """The last snapshot of which the file holds rows, if each of its rows names its snapshot."""
 
     @property
     def live_rows(self) -> int:
@@ -243,7 +247,7 @@ def _matching_file_ids(
     connection: sa.Connection, table: Table, at: int, predicate: Predicate, time_zone: str
 ) -> set[int] | None:
     """The ids of files that may match; None if the catalog has nothing to prune by."""
-    specs = _partition_specs(connection, table.id)
+    specs = partition_specs(connection, table.id)
     column_ids = needed_column_ids(predicate, table.columns)
     if not column_ids:
         return None
@@ -285,7 +289,7 @@ def _matching_file_ids(
     }
 
 
-def _partition_specs(connection: sa.Connection, table_id: int) -> dict[int, PartitionSpec]:
+def partition_specs(connection: sa.Connection, table_id: int) -> dict[int, PartitionSpec]:
     """All partition specs that a table ever had, because old files keep theirs."""
     part = t.partition_column
     fields: dict[int, list[PartitionField]] = defaultdict(list)

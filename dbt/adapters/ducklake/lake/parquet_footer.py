@@ -61,6 +61,15 @@ def physical_types(
     return found
 
 
+def value_range(metadata: pq.FileMetaData, name: str) -> tuple[int, int] | None:
+    """The least and the greatest value of a column of integers without NULL; None if the file has no such column."""
+    index = next((i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name), None)
+    if index is None:
+        return None
+    statistics = [metadata.row_group(i).column(index).statistics for i in range(metadata.num_row_groups)]
+    return min(s.min for s in statistics), max(s.max for s in statistics)
+
+
 def _type_suffix(logical: Mapping[str, Any]) -> str:
     if "timeUnit" in logical:
         return f":{_unit(logical)}"

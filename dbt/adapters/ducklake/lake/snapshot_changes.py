@@ -40,6 +40,14 @@ class SnapshotChanges:
     """Kind and id of each dropped macro."""
 
 
+_COMPACTIONS = ("merge_adjacent:", "rewrite_delete:", "compacted_table:")
+
+
+def only_compacts(changes_made: str | None) -> bool:
+    """Whether a snapshot only stores rows in other files, so that no row of any table changed."""
+    return bool(changes_made) and all(entry.startswith(_COMPACTIONS) for entry in _entries(changes_made or ""))
+
+
 def parse_changes(changes_made: str) -> SnapshotChanges:
     """The changes that `changes_made` lists. Entries of an unknown kind are ignored."""
     created_schemas: set[str] = set()

@@ -13,7 +13,7 @@ from . import tables as t
 from .catalog import Catalog, SnapshotInfo
 from .commit import protocol
 from .commit.protocol import Committed
-from .commit.staged import CommitInfo, DataChanges, Staged
+from .commit.staged import CommitInfo, Compaction, DataChanges, Staged
 from .deletes import PositionDeletes
 from .errors import AlreadyExistsError, LakeError, OptionError, SchemaChangeError
 from .evolution import (
@@ -361,6 +361,11 @@ class Transaction:
     def end_files(self, table: Table, files: Iterable[DataFile]) -> None:
         """Ends whole data files, committed or staged."""
         self._stage_data_changes(table, self.data_changes(table).without_files(files))
+
+    def compact(self, table: Table, compactions: Iterable[Compaction]) -> None:
+        """Puts data files in the place of committed ones that hold the same rows."""
+        changes = self.data_changes(table)
+        self._stage_data_changes(table, replace(changes, compactions=(*changes.compactions, *compactions)))
 
     def delete_positions(
         self, table: Table, position_deletes: Mapping[int, PositionDeletes], row_counts: Mapping[int, int]

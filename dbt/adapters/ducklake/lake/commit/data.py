@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -11,13 +10,13 @@ from .. import inlined
 from .. import tables as t
 from ..deletes import NewDeleteFile, PositionDeletes
 from ..files import NewDataFile
-from ..paths import relative_to, resolve
+from ..paths import resolve
 from ..snapshot import Table
 from .definitions import add_partition_spec, column_rows
 from .difference import is_provisional
 from .name_mappings import add_name_mappings
 from .rows import SnapshotRows, id_batches
-from .staged import DataChanges, Staged
+from .staged import Compaction, DataChanges, Staged
 from .table_statistics import TableStatistics
 
 
@@ -43,6 +42,12 @@ class DataRows:
         self.rows.changes += [f"inserted_into_table:{table_id}" for table_id in inserted]
         self.rows.changes += [f"deleted_from_table:{table_id}" for table_id in deleted]
         self.rows.changes += [f"inlined_delete:{table_id}" for table_id in inlined_deleted]
+        for kind, is_merge in (("merge_adjacent", True), ("rewrite_delete", False)):
+            self.rows.changes += [
+                f"{kind}:{table_id}"
+                for table_id, changes in changed_tables
+                if any(compaction.is_merge == is_merge for compaction in changes.compactions)
+            ]
         for staged_id, changes in changed_tables:
             self._write_table(staged_id, changes)
 
@@ -58,6 +63,8 @@ class DataRows:
             self._move_inlined_deletes(table_id, changes.moved_inlined_deletes)
         if changes.added_files:
             self._add_data_files(table_id, self.staged.state.tables[staged_id], changes.added_files)
+        if changes.compactions:
+            self._compact(table_id, changes.compactions)
 
     def _end_inlined_rows(self, table_id: int, changes: DataChanges) -> bool:
         """Ends inlined rows of a table. Returns whether there were any."""
@@ -111,16 +118,10 @@ class DataRows:
         """
         source = t.delete_file
         current = sa.and_(source.c.data_file_id.in_(file_ids), source.c.end_snapshot.is_(None))
-        for row in self.rows.connection.execute(sa.select(source).where(current)):
-            path = resolve(folder, row.path, bool(row.path_is_relative))
-            relative_path, is_relative = relative_to(path, self.rows.catalog.data_path)
-            self.rows.add(
-                t.files_scheduled_for_deletion,
-                data_file_id=row.delete_file_id,
-                path=relative_path,
-                path_is_relative=is_relative,
-                schedule_start=datetime.datetime.now(datetime.timezone.utc),
-            )
+        self.rows.schedule_for_deletion(
+            (row.delete_file_id, resolve(folder, row.path, bool(row.path_is_relative)))
+            for row in self.rows.connection.execute(sa.select(source).where(current))
+        )
         self.rows.connection.execute(sa.delete(source).where(current))
 
     def _add_delete_file(self, table_id: int, data_file_id: int, file: NewDeleteFile) -> None:
@@ -153,13 +154,16 @@ class DataRows:
             statistics.add_file(file)
         statistics.write()
 
-    def _add_data_file(self, table_id: int, file: NewDataFile, row_id_start: int, mapping_id: int | None) -> None:
+    def _add_data_file(
+        self, table_id: int, file: NewDataFile, row_id_start: int | None, mapping_id: int | None
+    ) -> None:
+        """Adds a data file. Each of its rows holds its row id if the file has no first one."""
         file_id = self.rows.new_file_id()
         self.rows.add(
             self.rows.catalog.format.data_file,
             data_file_id=file_id,
             table_id=table_id,
-            begin_snapshot=self.rows.snapshot_id,
+            begin_snapshot=self.rows.snapshot_id if file.begin_snapshot is None else file.begin_snapshot,
             path=file.path,
             path_is_relative=file.path_is_relative,
             file_format="parquet",
@@ -169,6 +173,7 @@ class DataRows:
             row_id_start=row_id_start,
             partition_id=None if file.partition_id is None else self.rows.catalog_id(file.partition_id),
             mapping_id=mapping_id,
+            partial_max=file.partial_max,
             row_group_count=file.row_group_count,
             encryption_key=file.encryption_key and file.encryption_key.catalog_text(),
         )
@@ -196,6 +201,22 @@ class DataRows:
                 contains_nan=stats.contains_nan,
                 extra_stats=stats.extra_stats,
             )
+
+    def _compact(self, table_id: int, compactions: Sequence[Compaction]) -> None:
+        """Puts files in the place of others. The statistics of the table stay true: its rows are the same."""
+        new_files = [file for compaction in compactions for file in compaction.files]
+        mapping_ids = add_name_mappings(self.rows, table_id, new_files)
+        for file in new_files:
+            mapping_id = mapping_ids.get(file.name_map) if file.name_map else None
+            self._add_data_file(table_id, file, None, mapping_id)
+        merged = [source for c in compactions if c.is_merge for source in c.sources]
+        self.rows.schedule_for_deletion((source.id, source.path) for source in merged)
+        for file_ids in id_batches([source.id for source in merged]):
+            for table in (t.data_file, t.file_column_stats, t.file_partition_value, t.file_variant_stats):
+                self.rows.connection.execute(sa.delete(table).where(table.c.data_file_id.in_(file_ids)))
+        for file_ids in id_batches([source.id for c in compactions if not c.is_merge for source in c.sources]):
+            for table in (t.data_file, t.delete_file):
+                self.rows.end(table, table.c.data_file_id.in_(file_ids))
 
     def _add_abandoned_columns(self, table_id: int, table: Table, files: Iterable[NewDataFile]) -> None:
         """Adds columns as they were when a file was written, if this transaction changed them afterwards.

@@ -10,6 +10,7 @@ If COMMIT itself raises an error, the commit may have taken place all the same: 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,12 +18,13 @@ import sqlalchemy as sa
 
 from .. import deletes, inlined
 from .. import tables as t
-from ..catalog import Catalog, SnapshotInfo
+from ..catalog import Catalog, Commit, SnapshotInfo
 from ..conflicts import check_conflicts, table_conflict_error
 from ..errors import BusyError, CommitUnknownError, LakeError
 from ..files import table_files
 from ..predicates import ReadPredicate
 from ..snapshot import Table
+from ..snapshot_changes import only_compacts
 from .difference import intended_changes, is_provisional
 from .lost_answer import message_of, took_place
 from .snapshot_writer import write_snapshot
@@ -129,9 +131,10 @@ def _move_inlined_deletes(transaction: Transaction) -> None:
     """Writes delete files for inlined deletes of data files that end: time travel and the change feed need them."""
     data_changes = dict(transaction.staged.data_changes)
     for table_id, changes in data_changes.items():
-        if is_provisional(table_id) or not (changes.truncated or changes.ended_file_ids):
+        ended = changes.ended_file_ids | {s.id for c in changes.compactions if not c.is_merge for s in c.sources}
+        if is_provisional(table_id) or not (changes.truncated or ended):
             continue
-        file_ids = None if changes.truncated else changes.ended_file_ids
+        file_ids = None if changes.truncated else ended
         with transaction.catalog.read() as connection:
             delete_files = deletes.inlined_deletes_as_files(
                 connection,
@@ -152,26 +155,35 @@ def _check_conflicts(transaction: Transaction, connection: sa.Connection, latest
     commits = transaction.catalog.commits_after(connection, base.id)
     check_conflicts(intended_changes(staged, base_state), commits)
     for table_id, changes in staged.data_changes.items():
+        file_ids = changes.ended_file_ids | changes.compacted_file_ids
         if not is_provisional(table_id) and deletes.files_changed_since(
-            connection, transaction.catalog, table_id, changes.ended_file_ids, changes.position_deletes, base.id
+            connection, transaction.catalog, table_id, file_ids, changes.position_deletes, base.id
         ):
-            intended = f"deletes from {base_state.qualified_name(base_state.tables[table_id])}"
+            verb = "compacts" if changes.compactions else "deletes from"
+            intended = f"{verb} {base_state.qualified_name(base_state.tables[table_id])}"
             raise table_conflict_error(table_id, intended, commits, "changed rows of the same files")
     for table_id, read in staged.reads.items():
         if read is None:
             continue  # check_conflicts accepts no change of this table at all.
-        if _has_matching_new_rows(transaction, connection, base_state.tables[table_id], latest, read):
+        if _has_matching_new_rows(transaction, connection, base_state.tables[table_id], latest, read, commits):
             intended = f"rewrites rows of {base_state.qualified_name(base_state.tables[table_id])}"
             raise table_conflict_error(table_id, intended, commits, "inserted rows that it should have read")
 
 
 def _has_matching_new_rows(
-    transaction: Transaction, connection: sa.Connection, table: Table, latest: SnapshotInfo, read: ReadPredicate
+    transaction: Transaction,
+    connection: sa.Connection,
+    table: Table,
+    latest: SnapshotInfo,
+    read: ReadPredicate,
+    commits: Sequence[Commit],
 ) -> bool:
     """Whether the table may have rows that are newer than the base and satisfy the predicate."""
     base_id = transaction.base.id
+    compacting = {c.snapshot_id for c in commits if only_compacts(c.changes_made)}
     files = table_files(connection, transaction.catalog, table, "", latest.id, read.predicate, read.time_zone)
-    if any((f.begin_snapshot or 0) > base_id or (f.partial_max or 0) > base_id for f in files):
+    new = (f for f in files if (f.begin_snapshot or 0) > base_id or (f.partial_max or 0) > base_id)
+    if any(f.begin_snapshot not in compacting or f.partial_max is not None for f in new):
         return True
     return inlined.has_rows_since(connection, transaction.catalog, table.id, base_id)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import sqlalchemy as sa
 
+from .. import tables as t
 from ..catalog import Catalog, SnapshotInfo
+from ..paths import relative_to
 
 _MAX_IDS_IN_STATEMENT = 10_000
 """Databases accept 32,766 (SQLite) or 65,535 (PostgreSQL) parameters in one statement."""
@@ -57,6 +60,19 @@ class SnapshotRows:
     def add(self, table: sa.Table, **row: Any) -> None:
         """Adds a row, which `flush` inserts. Values for columns that the table does not have are left out."""
         self._pending[table].append(row)
+
+    def schedule_for_deletion(self, files: Iterable[tuple[int, str]]) -> None:
+        """Schedules the deletion of data files or delete files, given by their ids and whole paths."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        for file_id, path in files:
+            relative_path, is_relative = relative_to(path, self.catalog.data_path)
+            self.add(
+                t.files_scheduled_for_deletion,
+                data_file_id=file_id,
+                path=relative_path,
+                path_is_relative=is_relative,
+                schedule_start=now,
+            )
 
     def end(self, table: sa.Table, *where: sa.ColumnElement[bool]) -> None:
         """Ends the current rows that match, at once."""

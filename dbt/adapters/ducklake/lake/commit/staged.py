@@ -22,6 +22,19 @@ class CommitInfo:
 
 
 @dataclass(frozen=True)
+class Compaction:
+    """Data files in the place of others, with the same rows under the same row ids.
+
+    Merged files also stand for their sources at earlier snapshots: each row names its snapshot, and no row is deleted.
+    The catalog forgets the sources. Rewritten files begin in the snapshot of the commit, in which their sources end.
+    """
+
+    sources: tuple[DataFile, ...]
+    files: tuple[NewDataFile, ...]
+    is_merge: bool
+
+
+@dataclass(frozen=True)
 class DataChanges:
     """The staged changes to the rows of one table. Fields with ids are about committed files and rows."""
 
@@ -39,6 +52,11 @@ class DataChanges:
     """How many committed rows get a new version. Neither count includes truncated rows."""
     deleted_row_count: int = 0
     """How many committed rows are deleted without a new version."""
+    compactions: tuple[Compaction, ...] = ()
+
+    @property
+    def compacted_file_ids(self) -> frozenset[int]:
+        return frozenset(source.id for compaction in self.compactions for source in compaction.sources)
 
     @property
     def has_file_deletes(self) -> bool:

@@ -13,6 +13,7 @@ from ..change.command_context import CommandContext
 from ..change.rollback import rollback
 from ..maintenance.arguments import Expression, bind
 from ..maintenance.context import MaintenanceContext
+from ..maintenance.merge_files import merge_adjacent_files, rewrite_data_files
 from ..maintenance.migrate import migrate
 from ..sql import statements as st
 
@@ -103,6 +104,8 @@ PROCEDURES: Mapping[str, Callable[[CommandContext, dict[str, Any]], int | None]]
     "rollback": rollback,
 }
 LAKE_PROCEDURES: Mapping[str, Callable[..., pa.Table]] = {
+    "merge_adjacent_files": merge_adjacent_files,
     "migrate": migrate,
+    "rewrite_data_files": rewrite_data_files,
 }
 """Functions of a MaintenanceContext and of the procedure's arguments."""

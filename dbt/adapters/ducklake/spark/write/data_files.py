@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 from ...lake.encryption import FileKey
 from ...lake.errors import ConstraintError, LakeError
 from ...lake.files import NameMap, NameMapEntry, NewDataFile
-from ...lake.parquet_footer import file_stats
+from ...lake.parquet_footer import file_stats, value_range
 from ...lake.partition_values import hive_folder
 from ...lake.paths import as_folder, new_data_file_name, relative_to
 from ...lake.snapshot import Table
 from ...lake.types import Column
+from ..read.scan import INTERNAL_SNAPSHOT_ID
 from .layout import partition_values_of_path
 from .target import WriteTarget
 
@@ -39,9 +40,17 @@ def list_parquet_files(target: WriteTarget, folder: str) -> list[tuple[str, int]
 
 
 def describe_data_file(
-    target: WriteTarget, path: str, size: int, name_map: NameMap | None, key: FileKey | None
+    target: WriteTarget,
+    path: str,
+    size: int,
+    name_map: NameMap | None,
+    key: FileKey | None,
+    partition_values: tuple[str | None, ...] | None = None,
 ) -> NewDataFile | None:
-    """A Parquet file as the catalog describes it; None for a file without rows, which is removed."""
+    """A Parquet file as the catalog describes it; None for a file without rows, which is removed.
+
+    The folders of its path tell its partition unless `partition_values` are given.
+    """
     footer = target.store.read_footer(path, key)
     metadata = footer.metadata
     if metadata.num_rows == 0:
@@ -49,7 +58,10 @@ def describe_data_file(
         return None
     _check_field_ids(metadata, target.table)
     spec = target.table.partition
-    values = partition_values_of_path(path, spec) if spec else ()
+    values = partition_values or ()
+    if spec and partition_values is None:
+        values = partition_values_of_path(path, spec)
+    snapshots = value_range(metadata, INTERNAL_SNAPSHOT_ID.name) or (None, None)
     relative, is_relative = relative_to(path, target.folder)
     return NewDataFile(
         path=relative,
@@ -65,6 +77,8 @@ def describe_data_file(
         row_group_count=metadata.num_row_groups,
         encryption_key=key,
         written_columns=target.table.columns,
+        begin_snapshot=snapshots[0],
+        partial_max=snapshots[1],
     )
 
 

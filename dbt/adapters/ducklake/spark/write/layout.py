@@ -59,6 +59,15 @@ def partition_and_sort(rows: DataFrame, target: WriteTarget, kept_text: bool = F
     return rows, keys
 
 
+def in_one_partition(rows: DataFrame, target: WriteTarget, file_count: int, kept_text: bool = False) -> DataFrame:
+    """The rows of one partition in the table's sort order, one task for each file. Only an order needs a shuffle."""
+    sort = target.table.sort
+    order = _sort_columns(rows, _sort_keys(sort.keys, target.table, kept_text), target) if sort else []
+    ranges = order and file_count > 1
+    rows = rows.repartitionByRange(file_count, *order) if ranges else rows.coalesce(file_count)
+    return rows.sortWithinPartitions(*order) if order else rows
+
+
 def partition_value_sql(column: Column, field: PartitionField) -> str:
     """The Spark SQL for a row's partition value, as text in the catalog's form."""
     value = quoted(column.name)

@@ -14,7 +14,7 @@ from ...lake.encryption import FileKey
 from ...lake.files import NewDataFile
 from ...lake.types import Column, decimal_parts
 from ..read.parquet import FILE_POOL
-from ..read.scan import INTERNAL_ROW_ID
+from ..read.scan import INTERNAL_ROW_ID, INTERNAL_SNAPSHOT_ID
 from ..sql.kept_text import as_text
 from ..sql.quoting import quoted
 from ..sql.types import query_type, written_field
@@ -30,7 +30,7 @@ from .data_files import (
 from .encoding import encode
 from .end_of_day import with_end_of_day
 from .geometry import check_geometries_writable, with_wkb
-from .layout import partition_and_sort
+from .layout import in_one_partition, partition_and_sort
 from .target import WriteTarget
 from .write_folder import new_write_folder
 
@@ -61,12 +61,49 @@ def write_dataframe(
     return files if row_id is None else [replace(file, holds_updated_rows=True) for file in files]
 
 
-def _checked_files(target: WriteTarget, folder: str, key: FileKey | None) -> list[NewDataFile]:
-    """The files in a folder that was just written, checked and moved to their final paths."""
+def write_moved_rows(
+    rows: DataFrame,
+    target: WriteTarget,
+    row_id: str,
+    snapshot_id: str | None = None,
+    partition_values: tuple[str | None, ...] | None = None,
+    file_count: int = 1,
+) -> list[NewDataFile]:
+    """Writes rows that the table has already as other data files, with their row ids in the column `row_id`.
+
+    `snapshot_id` names the column with the snapshot of each row, if the files are to stand for it. With
+    `partition_values` all rows are of this partition, and go into at most `file_count` files. Some columns are text:
+    see `sql.kept_text`.
+    """
+    check_geometries_writable(rows.sparkSession, target.table)
+    converted = to_table_schema(rows, tuple(map(as_text, target.table.columns)), row_id, snapshot_id)
+    partition_columns: list[str] = []
+    if partition_values is None:
+        arranged, partition_columns = partition_and_sort(converted, target, kept_text=True)
+    else:
+        arranged = in_one_partition(converted, target, file_count, kept_text=True)
+    options = {**_writer_options(target, None), "maxRecordsPerFile": "0"}
+    writer = arranged.write.mode("error").options(**options)
+    if partition_columns:
+        writer = writer.partitionBy(*partition_columns)
+    with new_write_folder(target) as folder:
+        key = target.write_parquet(rows.sparkSession, writer, folder)
+        return _checked_files(target, folder, key, partition_values)
+
+
+def _checked_files(
+    target: WriteTarget, folder: str, key: FileKey | None, partition_values: tuple[str | None, ...] | None = None
+) -> list[NewDataFile]:
+    """The files in a folder that was just written, checked and moved to their final paths.
+
+    All are of the partition with these values, if they are given; otherwise folders tell the values of each.
+    """
     table = target.table
     name_map = name_map_of(table.columns)
     written = list_parquet_files(target, folder)
-    described = FILE_POOL.map(lambda file: describe_data_file(target, file[0], file[1], name_map, key), written)
+    described = FILE_POOL.map(
+        lambda file: describe_data_file(target, file[0], file[1], name_map, key, partition_values), written
+    )
     files = [file for file in described if file]
     check_not_null(files, table)
     if table.partition:
@@ -76,29 +113,35 @@ def _checked_files(target: WriteTarget, folder: str, key: FileKey | None) -> lis
     return files
 
 
-def to_table_schema(rows: DataFrame, columns: Sequence[Column], row_id: str | None = None) -> DataFrame:
+def to_table_schema(
+    rows: DataFrame, columns: Sequence[Column], row_id: str | None = None, snapshot_id: str | None = None
+) -> DataFrame:
     """The rows with the types and field ids of the columns, cast by Spark's store assignment rules.
 
     A number becomes a wider or a narrower one, with an error if it is too large. A string does not become a number.
     """
     fields = [s.StructField(c.name, query_type(c), True) for c in columns]
-    if row_id is not None:
-        fields.append(s.StructField(row_id, s.LongType(), True))
+    internal = {row_id: INTERNAL_ROW_ID, snapshot_id: INTERNAL_SNAPSHOT_ID}
+    fields += [s.StructField(name, s.LongType(), True) for name in internal if name is not None]
     rows = with_wkb(rows, columns).to(s.StructType(fields))
     # Aliases carry the field ids. With `to` they would be lost where the optimizer replaces a column by the expression
     # that computes it.
     written = [_written_column(c) for c in columns]
-    if row_id is not None:
-        written += _row_id_columns(F.col(row_id), by_name=name_map_of(columns) is not None)
+    by_name = name_map_of(columns) is not None
+    for name, field in internal.items():
+        if name is not None:
+            written += _internal_columns(F.col(name), field, by_name)
     return with_end_of_day(rows, columns).select(*written)
 
 
-def _row_id_columns(row_id: SparkColumn, by_name: bool) -> list[SparkColumn]:
-    """The row ids as the reference finds them: by field id, or in name-mapped files by a name that is the field id."""
-    metadata = INTERNAL_ROW_ID.metadata
-    if not by_name:
-        return [row_id.alias(INTERNAL_ROW_ID.name, metadata=metadata)]
-    return [row_id.alias(str(metadata["parquet.field.id"]), metadata=metadata), row_id.alias(INTERNAL_ROW_ID.name)]
+def _internal_columns(value: SparkColumn, field: s.StructField, by_name: bool) -> list[SparkColumn]:
+    """An internal column as the reference finds it: by field id, or in name-mapped files by a name that is the id.
+
+    Only the column with the usual name has the id: Spark finds a column by its id, but the statistics for a filter by
+    its name.
+    """
+    column = value.alias(field.name, metadata=field.metadata)
+    return [value.alias(str(field.metadata["parquet.field.id"])), column] if by_name else [column]
 
 
 def _written_column(column: Column) -> SparkColumn:

@@ -1,0 +1,160 @@
+"""Which data files of a table are merged or rewritten together.
+
+A merged file stands for its sources at every snapshot. So it takes sources with the same columns and in the same
+partition, without deletes. A rewritten file begins in the snapshot of the commit and has the columns of the table now.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from .. import tables as t
+from ..catalog import Catalog
+from ..files import DataFile, partition_specs, table_files
+from ..partitions import PartitionSpec
+from ..snapshot import Table
+from ..snapshot_loader import ColumnHistory, read_column_history
+from ..types import Column
+
+PartitionValues = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class FileBin:
+    """Data files of one partition whose rows go into new files together."""
+
+    columns: tuple[Column, ...]
+    """The columns of the new files."""
+    partition: PartitionSpec | None
+    partition_values: PartitionValues
+    files: tuple[DataFile, ...]
+
+    @property
+    def live_bytes(self) -> int:
+        """The size of the files without the share of deleted rows."""
+        return sum(_live_bytes(file) for file in self.files)
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A data file, and how the table was defined when it was written."""
+
+    file: DataFile
+    columns: tuple[Column, ...]
+    partition: PartitionSpec | None
+    partition_values: PartitionValues
+    had_deletes: bool
+    """Whether the file has deletes, at this snapshot or any other."""
+
+
+def stored_files(connection: sa.Connection, catalog: Catalog, table: Table, folder: str, at: int) -> list[StoredFile]:
+    """The data files of a table at a snapshot, in the order in which their rows were inserted."""
+    files = table_files(connection, catalog, table, folder, at)
+    specs = partition_specs(connection, table.id)
+    values = _partition_values(connection, table.id) if specs else {}
+    deleted = t.delete_file
+    with_deletes: set[int] = set(
+        connection.scalars(sa.select(deleted.c.data_file_id).distinct().where(deleted.c.table_id == table.id))
+    )
+    columns = _ColumnsBySnapshot(read_column_history(connection, table.id))
+    in_order = sorted(files, key=lambda f: (f.begin_snapshot or 0, f.row_id_start or 0, f.id))
+    return [
+        StoredFile(
+            file,
+            columns.at(file.begin_snapshot or at),
+            None if file.partition_id is None else specs[file.partition_id],
+            values.get(file.id, ()),
+            file.has_deletes or file.id in with_deletes,
+        )
+        for file in in_order
+    ]
+
+
+def bins_to_merge(
+    files: Iterable[StoredFile],
+    target_size: int,
+    min_file_size: int = 0,
+    max_file_size: int | None = None,
+    max_bins: int | None = None,
+) -> list[FileBin]:
+    """Bins of at least two files that are smaller than the target size, or than `max_file_size` if it is given."""
+    limit = min(target_size, target_size if max_file_size is None else max_file_size)
+    groups: dict[tuple[object, ...], list[StoredFile]] = defaultdict(list)
+    for stored in files:
+        if not stored.had_deletes and min_file_size <= stored.file.file_size_bytes < limit:
+            groups[id(stored.columns), stored.file.partition_id, stored.partition_values].append(stored)
+    bins = [
+        FileBin(group[0].columns, group[0].partition, group[0].partition_values, tuple(files_of_bin))
+        for group in groups.values()
+        for files_of_bin in _packed([stored.file for stored in group], target_size)
+        if len(files_of_bin) > 1
+    ]
+    return bins[:max_bins]
+
+
+def bins_to_rewrite(
+    files: Iterable[StoredFile], columns: tuple[Column, ...], target_size: int, delete_threshold: float
+) -> list[FileBin]:
+    """Bins of the files of which at least this share of rows is deleted, and at least one row."""
+    groups: dict[tuple[object, ...], list[StoredFile]] = defaultdict(list)
+    for stored in files:
+        deleted = stored.file.record_count - stored.file.live_rows
+        if deleted and deleted >= delete_threshold * stored.file.record_count:
+            groups[stored.file.partition_id, stored.partition_values].append(stored)
+    return [
+        FileBin(columns, group[0].partition, group[0].partition_values, tuple(files_of_bin))
+        for group in groups.values()
+        for files_of_bin in _packed([stored.file for stored in group], target_size)
+    ]
+
+
+def _packed(files: Sequence[DataFile], target_size: int) -> list[list[DataFile]]:
+    """The files in their order, in parts that reach the target size."""
+    parts: list[list[DataFile]] = []
+    size = target_size
+    for file in files:
+        if size >= target_size:
+            parts.append([])
+            size = 0
+        parts[-1].append(file)
+        size += _live_bytes(file)
+    return parts
+
+
+def _live_bytes(file: DataFile) -> int:
+    return file.file_size_bytes * file.live_rows // max(file.record_count, 1)
+
+
+def _partition_values(connection: sa.Connection, table_id: int) -> Mapping[int, PartitionValues]:
+    value = t.file_partition_value
+    query = (
+        sa.select(value.c.data_file_id, value.c.partition_value)
+        .where(value.c.table_id == table_id)
+        .order_by(value.c.data_file_id, value.c.partition_key_index)
+    )
+    values: dict[int, list[str | None]] = defaultdict(list)
+    for row in connection.execute(query):
+        values[row.data_file_id].append(row.partition_value)
+    return {file_id: tuple(found) for file_id, found in values.items()}
+
+
+class _ColumnsBySnapshot:
+    """The columns of a table at any snapshot. Equal ones are the same object."""
+
+    def __init__(self, history: ColumnHistory) -> None:
+        self._history = history
+        ends = {r.end_snapshot for r in history.rows if r.end_snapshot is not None}
+        self._changes = sorted({r.begin_snapshot for r in history.rows} | ends)
+        self._versions: dict[int, tuple[Column, ...]] = {}
+
+    def at(self, snapshot_id: int) -> tuple[Column, ...]:
+        version = bisect_right(self._changes, snapshot_id)
+        if version not in self._versions:
+            columns = self._history.columns_at(snapshot_id)
+            self._versions[version] = next((c for c in self._versions.values() if c == columns), columns)
+        return self._versions[version]

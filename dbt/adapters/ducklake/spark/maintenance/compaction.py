@@ -1,0 +1,217 @@
+"""Compaction: rows move into other data files, a step at a time, beside writers.
+
+A step reads the files of some bins, writes new files and commits. Nobody waits for it. If a writer deleted rows of one
+of its files meanwhile, or another compaction took it, the bin of that file is done again on the new state.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import sqlalchemy as sa
+
+from ...lake.commit.staged import Compaction
+from ...lake.errors import ConflictError, NotFoundError
+from ...lake.files import DataFile, NewDataFile, name_maps, table_files
+from ...lake.maintenance.compaction import FileBin
+from ...lake.paths import resolve
+from ...lake.snapshot import Table
+from ...lake.transaction import Transaction
+from ..read.scan import TableScan, scan_dataframe
+from ..sql.kept_text import table_as_text
+from ..write.writer import write_moved_rows
+from .context import MaintenanceContext
+
+logger = logging.getLogger(__name__)
+
+STEP_BYTES = 16 << 30
+"""A step compacts bins of about so many bytes, and is one snapshot."""
+SMALL_BIN_BYTES = 32 << 20
+"""Bins of several partitions up to this size are written by one job, which shuffles their rows."""
+_PARALLEL_JOBS = 4
+_MAX_ROUNDS = 10
+_ROW_ID, _SNAPSHOT = "_lake_row_id", "_lake_snapshot"
+
+PlanBins = Callable[[sa.Connection, Transaction, Table], list[FileBin]]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a compaction came to for one table."""
+
+    files_processed: int = 0
+    files_created: int = 0
+
+    def plus(self, compactions: Sequence[Compaction]) -> Totals:
+        return Totals(
+            self.files_processed + sum(len(c.sources) for c in compactions),
+            self.files_created + sum(len(c.files) for c in compactions),
+        )
+
+
+def compact_table(
+    context: MaintenanceContext, table_id: int, message: str, plan: PlanBins, *, is_merge: bool, max_bins: int | None
+) -> Totals:
+    """Compacts the bins that `plan` finds in a table. Those that writers changed meanwhile are planned anew."""
+    totals = Totals()
+    for _ in range(_MAX_ROUNDS):
+        transaction = context.begin(message)
+        table = transaction.state.tables.get(table_id)
+        if table is None:
+            return totals
+        with context.lake.catalog.read() as connection:
+            bins = plan(connection, transaction, table)[:max_bins]
+        conflicts = 0
+        for step in _steps(bins):
+            committed = _compact_step(context, table_id, message, step, is_merge)
+            totals = totals.plus(committed)
+            done = {source.id for compaction in committed for source in compaction.sources}
+            conflicts += sum(1 for file_bin in step if file_bin.files[0].id not in done)
+        if not conflicts:
+            return totals
+        max_bins = None if max_bins is None else conflicts
+    logger.warning("%s: writers changed the files again and again; some are left as they are", message)
+    return totals
+
+
+def _steps(bins: Sequence[FileBin]) -> Iterator[list[FileBin]]:
+    step: list[FileBin] = []
+    size = 0
+    for file_bin in bins:
+        if step and size + file_bin.live_bytes > STEP_BYTES:
+            yield step
+            step, size = [], 0
+        step.append(file_bin)
+        size += file_bin.live_bytes
+    if step:
+        yield step
+
+
+def _compact_step(
+    context: MaintenanceContext, table_id: int, message: str, bins: Sequence[FileBin], is_merge: bool
+) -> list[Compaction]:
+    """Compacts bins and commits. Returns the compactions of those whose files nobody changed meanwhile."""
+    transaction = context.begin(message)
+    current = _current_files(context, transaction, table_id)
+    bins = [b for b in bins if _has_files(current, b.files)]
+    if not bins:
+        return []
+    table = transaction.state.tables[table_id]
+    jobs = _jobs(bins, table)
+    finished: list[Compaction] = []
+    try:
+        with ThreadPoolExecutor(min(_PARALLEL_JOBS, len(jobs)), thread_name_prefix="lake-compaction") as pool:
+            for compactions in pool.map(lambda job: _run(context, transaction, table, job, is_merge), jobs):
+                finished += compactions
+        return _commit(context, transaction, table_id, message, finished)
+    except BaseException:
+        _discard(context, transaction, table_id, finished)
+        raise
+
+
+def _commit(
+    context: MaintenanceContext, transaction: Transaction, table_id: int, message: str, finished: Sequence[Compaction]
+) -> list[Compaction]:
+    """Commits the compactions whose sources are as they were read. The new files of the others are deleted."""
+    valid = list(finished)
+    while valid:
+        transaction.compact(transaction.state.tables[table_id], valid)
+        try:
+            transaction.commit()
+            return valid
+        except (ConflictError, NotFoundError):
+            transaction = context.begin(message)
+            current = _current_files(context, transaction, table_id)
+            unchanged = [c for c in valid if _has_files(current, c.sources)]
+            if len(unchanged) == len(valid):
+                raise
+            _discard(context, transaction, table_id, [c for c in valid if c not in unchanged])
+            valid = unchanged
+    return []
+
+
+def _current_files(context: MaintenanceContext, transaction: Transaction, table_id: int) -> dict[int, DataFile]:
+    table = transaction.state.tables.get(table_id)
+    if table is None:
+        return {}
+    folder = transaction.state.table_folder(context.lake.catalog.data_path, table)
+    with context.lake.catalog.read() as connection:
+        files = table_files(connection, context.lake.catalog, table, folder, transaction.base.id)
+    return {file.id: file for file in files}
+
+
+def _has_files(current: Mapping[int, DataFile], files: Sequence[DataFile]) -> bool:
+    """Whether a table has these files still, with the deletes that they had."""
+    return all(current.get(file.id) == file for file in files)
+
+
+def _discard(
+    context: MaintenanceContext, transaction: Transaction, table_id: int, compactions: Sequence[Compaction]
+) -> None:
+    """Deletes files that were written and will not be committed."""
+    table = transaction.state.tables.get(table_id) or transaction.base_state.tables.get(table_id)
+    if table is None:
+        return
+    folder = transaction.state.table_folder(context.lake.catalog.data_path, table)
+    for file in (file for compaction in compactions for file in compaction.files):
+        path = resolve(folder, file.path, file.path_is_relative)
+        context.lake.filesystem.delete_file(context.lake.native_path(path))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Bins that one Spark job writes: those of one partition, or small ones of a partition each."""
+
+    bins: tuple[FileBin, ...]
+    is_one_partition: bool
+
+
+def _jobs(bins: Sequence[FileBin], table: Table) -> list[_Job]:
+    jobs: list[_Job] = []
+    small: dict[tuple[int, object], list[FileBin]] = {}
+    by_partition: dict[object, list[FileBin]] = {}
+    for file_bin in bins:
+        by_partition.setdefault((id(file_bin.columns), file_bin.partition, file_bin.partition_values), []).append(
+            file_bin
+        )
+    for found in by_partition.values():
+        first = found[0]
+        if first.partition is not None and len(found) == 1 and first.live_bytes <= SMALL_BIN_BYTES:
+            small.setdefault((id(first.columns), first.partition), []).append(first)
+        elif table.sort is not None:  # sorted as a whole, so that the files hardly overlap
+            jobs.append(_Job(tuple(found), True))
+        else:
+            jobs += [_Job((file_bin,), True) for file_bin in found]
+    jobs += [_Job(tuple(found), len(found) == 1) for found in small.values()]
+    return jobs
+
+
+def _run(
+    context: MaintenanceContext, transaction: Transaction, table: Table, job: _Job, is_merge: bool
+) -> list[Compaction]:
+    """Writes the rows of a job's files into new files."""
+    first = job.bins[0]
+    table = replace(table, columns=first.columns, partition=first.partition)
+    files = [file for file_bin in job.bins for file in file_bin.files]
+    with context.lake.catalog.read() as connection:
+        maps = name_maps(connection, table.id) if any(f.mapping_id is not None for f in files) else {}
+    scan = TableScan(table_as_text(table), transaction.base.id, files, maps)
+    rows = scan_dataframe(context.planner.spark, context.lake.file_reader, scan, with_virtual_columns=True)
+    rows = rows.toDF(*(c.name for c in table.columns), _ROW_ID, _SNAPSHOT)
+    written = write_moved_rows(
+        rows,
+        context.write_target(transaction, table),
+        _ROW_ID,
+        _SNAPSHOT if is_merge else None,
+        first.partition_values if job.is_one_partition else None,
+        len(job.bins),
+    )
+    if job.is_one_partition:
+        return [Compaction(tuple(files), tuple(written), is_merge)]
+    by_values: dict[object, list[NewDataFile]] = {}
+    for file in written:
+        by_values.setdefault(file.partition_values, []).append(file)
+    return [Compaction(b.files, tuple(by_values.get(b.partition_values, ())), is_merge) for b in job.bins]
