@@ -22,6 +22,7 @@ from .files import (
 )
 from .inlined import InlinedRows, read_deleted_inlined_rows, read_inserted_inlined_rows
 from .snapshot import Table
+from .snapshot_changes import rewriting_snapshots
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,24 @@ class ChangeFeed:
     existing_at: int | None = None
     """Restricts the deleted rows to those that existed at this snapshot."""
     name_maps: Mapping[int, NameMap] | None = None
+    rewrites: frozenset[int] = frozenset()
+    """Snapshots of the range that wrote rows into other files and changed none, and that tell nothing."""
 
 
 def read_change_feed(
-    connection: sa.Connection, catalog: Catalog, table: Table, folder: str, start: int, end: int
+    connection: sa.Connection,
+    catalog: Catalog,
+    table: Table,
+    folder: str,
+    start: int,
+    end: int,
+    without_rewrites: bool = False,
 ) -> ChangeFeed:
-    """The change feed of a table. `table` and its folder are those as of `end`."""
+    """The change feed of a table. `table` and its folder are those as of `end`.
+
+    As in the reference, snapshots that rewrote data files tell the rows in them as updated, to what they were. They
+    tell nothing with `without_rewrites`.
+    """
     if start > end:
         return ChangeFeed(table, start, end)
     data = t.data_file
@@ -66,10 +79,13 @@ def read_change_feed(
         data.c.begin_snapshot <= end,
         sa.or_(data.c.begin_snapshot >= start, data.c.partial_max >= start),
     )
+    rewrites = _rewrites(connection, start, end) if without_rewrites else frozenset()
     inserted = tuple(
-        data_file_from_row(row, folder) for row in connection.execute(query.order_by(data.c.data_file_id)).all()
+        data_file_from_row(row, folder)
+        for row in connection.execute(query.order_by(data.c.data_file_id)).all()
+        if row.begin_snapshot not in rewrites or row.partial_max is not None
     )
-    file_deletes = _file_deletes(connection, catalog, table.id, folder, start, end)
+    file_deletes = _file_deletes(connection, catalog, table.id, folder, start, end, rewrites)
     return ChangeFeed(
         table,
         start,
@@ -79,6 +95,7 @@ def read_change_feed(
         file_deletes,
         read_deleted_inlined_rows(connection, catalog, table, start, end),
         name_maps=_name_maps(connection, table, [*inserted, *(d.data_file for d in file_deletes)]),
+        rewrites=rewrites,
     )
 
 
@@ -104,8 +121,15 @@ def _name_maps(connection: sa.Connection, table: Table, files: Sequence[DataFile
 
 
 def _file_deletes(
-    connection: sa.Connection, catalog: Catalog, table_id: int, folder: str, start: int, end: int
+    connection: sa.Connection,
+    catalog: Catalog,
+    table_id: int,
+    folder: str,
+    start: int,
+    end: int,
+    without: frozenset[int] = frozenset(),
 ) -> tuple[DataFileDeletes, ...]:
+    """The data files that lost rows in the range, except by ending in one of the snapshots `without`."""
     data, deleted, inlined = t.data_file, t.delete_file, t.inlined_delete(table_id)
     # A flush of inlined deletes begins its delete file at their first snapshot, and the reference does not always
     # record the last one. Whatever was written since `start` may name snapshots of the range.
@@ -120,7 +144,10 @@ def _file_deletes(
             deleted.c.delete_file_id >= first_new_id,
         ),
     )
-    has_deletes = sa.or_(data.c.end_snapshot.between(start, end), data.c.data_file_id.in_(with_delete_files))
+    ends_in_range: sa.ColumnElement[bool] = data.c.end_snapshot.between(start, end)
+    if without:
+        ends_in_range = sa.and_(ends_in_range, data.c.end_snapshot.not_in(rewriting_snapshots()))
+    has_deletes = sa.or_(ends_in_range, data.c.data_file_id.in_(with_delete_files))
     inlined_deletes: dict[int, list[tuple[int, int]]] = defaultdict(list)
     if catalog.database.supports_inlining and catalog.has_table(connection, inlined.name):
         with_inlined_deletes = sa.select(inlined.c.file_id).where(inlined.c.begin_snapshot.between(start, end))
@@ -147,10 +174,15 @@ def _file_deletes(
             data_file_from_row(row, folder),
             tuple(delete_files[row.data_file_id]),
             tuple(inlined_deletes[row.data_file_id]),
-            row.end_snapshot if row.end_snapshot is not None and start <= row.end_snapshot <= end else None,
+            row.end_snapshot if start <= (row.end_snapshot or -1) <= end and row.end_snapshot not in without else None,
         )
         for row in data_files
     )
+
+
+def _rewrites(connection: sa.Connection, start: int, end: int) -> frozenset[int]:
+    found = rewriting_snapshots().where(t.snapshot_changes.c.snapshot_id.between(start, end))
+    return frozenset(connection.scalars(found))
 
 
 def count_expired_snapshots(connection: sa.Connection, start: int, end: int) -> int:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import sqlalchemy as sa
+
+from . import tables as t
 from .quoted_names import parse_quoted_names
 
 _TABLE_CHANGE_KINDS = {
@@ -41,6 +44,18 @@ class SnapshotChanges:
 
 
 _COMPACTIONS = ("merge_adjacent:", "rewrite_delete:", "compacted_table:")
+
+
+def rewriting_snapshots() -> sa.Select[tuple[int]]:
+    """A query for the snapshots that rewrote data files and changed no row.
+
+    A merge of files leaves the snapshots of rows as they were. A rewrite gives files and rows its own snapshot. No
+    snapshot does both that and something else.
+    """
+    changes = t.snapshot_changes.c
+    return sa.select(changes.snapshot_id).where(
+        sa.or_(changes.changes_made.startswith("rewrite_delete:"), changes.changes_made.startswith("compacted_table:"))
+    )
 
 
 def only_compacts(changes_made: str | None) -> bool:

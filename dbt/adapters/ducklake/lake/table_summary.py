@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from . import tables as t
 from .catalog import Catalog
+from .snapshot_changes import rewriting_snapshots
 
 _TABLES_PER_QUERY = 100
 """How many catalog tables of inlined rows or deletes one UNION ALL covers."""
@@ -61,7 +62,7 @@ def table_summaries(
                 _sum(sa.case((current, 1), else_=0)).label("files"),
                 _sum(sa.case((current, count), else_=0)).label("rows"),
                 _sum(sa.case((current, source.c.file_size_bytes), else_=0)).label("bytes"),
-                *_last_begin_and_end(source, at),
+                *_last_begin_and_end(source, at, rewriting_snapshots()),
                 _last_partial(source, at).label("last_partial"),
             )
             .select_from(joined)
@@ -112,19 +113,23 @@ def _sum(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     return sa.func.coalesce(sa.func.sum(value), 0)
 
 
-def _last_begin_and_end(source: sa.Table | sa.TableClause, at: int) -> tuple[sa.ColumnElement[Any], ...]:
-    """The last snapshots up to `at` in which rows of a versioned catalog table began and ended."""
-    begin, end = source.c.begin_snapshot, source.c.end_snapshot
-    return (
-        sa.func.max(sa.case((begin <= at, begin))).label("last_begin"),
-        sa.func.max(sa.case((end <= at, end))).label("last_end"),
-    )
+def _last_begin_and_end(
+    source: sa.Table | sa.TableClause, at: int, without: sa.Select[tuple[int]] | None = None
+) -> tuple[sa.ColumnElement[Any], ...]:
+    """The last snapshots up to `at` in which rows of a versioned catalog table began and ended, without some."""
+
+    def last(snapshot: sa.ColumnElement[int]) -> sa.ColumnElement[Any]:
+        counts = snapshot <= at if without is None else sa.and_(snapshot <= at, snapshot.not_in(without))
+        return sa.func.max(sa.case((counts, snapshot)))
+
+    return last(source.c.begin_snapshot).label("last_begin"), last(source.c.end_snapshot).label("last_end")
 
 
 def _last_partial(source: sa.Table, at: int) -> sa.ColumnElement[Any]:
     """The last snapshot up to `at` whose changes a file of several snapshots holds."""
     begin, last = source.c.begin_snapshot, source.c.partial_max
-    return sa.func.max(sa.case((sa.and_(begin <= at, last <= at), last), (sa.and_(begin <= at, last > at), at)))
+    changes_rows = sa.and_(begin <= at, last <= at, last.not_in(rewriting_snapshots()))
+    return sa.func.max(sa.case((changes_rows, last), (sa.and_(begin <= at, last > at), at)))
 
 
 def _not_null(*snapshots: int | None) -> list[int]:

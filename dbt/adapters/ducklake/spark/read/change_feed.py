@@ -55,7 +55,7 @@ def new_changes(call: TableFunctionCall) -> DataFrame:
             f"what changed in {table.name} since snapshot {since} can not be told: {expired} of the snapshots up to"
             f" {until} were expired; read the whole table once (dbt: --full-refresh), and expire later than you read"
         )
-    return changes(call.planner.spark, lake.file_reader, _read_feed(lake, table, state, since + 1, until))
+    return changes(call.planner.spark, lake.file_reader, _read_feed(lake, table, state, since + 1, until, True))
 
 
 def _check_consumer(call: TableFunctionCall) -> None:
@@ -95,7 +95,9 @@ def _feed_of(call: TableFunctionCall) -> tuple[Lake, ChangeFeed]:
     return lake, _read_feed(lake, table, state, start.id, end.id)
 
 
-def _read_feed(lake: Lake, table: Table, state: LakeState, start: int, end: int) -> ChangeFeed:
+def _read_feed(
+    lake: Lake, table: Table, state: LakeState, start: int, end: int, without_rewrites: bool = False
+) -> ChangeFeed:
     folder = state.table_folder(lake.catalog.data_path, table)
     with lake.catalog.read() as connection:
-        return read_change_feed(connection, lake.catalog, table, folder, start, end)
+        return read_change_feed(connection, lake.catalog, table, folder, start, end, without_rewrites)

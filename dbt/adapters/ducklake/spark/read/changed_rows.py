@@ -85,7 +85,8 @@ def deleted_rows_with_id(spark: SparkSession, file_reader: FileReader, feed: Cha
 
 def _inserted(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> DataFrame:
     scan = TableScan(feed.table, feed.end, feed.inserted_files, feed.name_maps or {}, feed.inserted_inlined_rows)
-    return _scan(spark, file_reader, scan).where(F.col(_SNAPSHOT).between(feed.start, feed.end))
+    rows = _scan(spark, file_reader, scan).where(F.col(_SNAPSHOT).between(feed.start, feed.end))
+    return rows.where(~F.col(_SNAPSHOT).isin(*feed.rewrites)) if feed.rewrites else rows
 
 
 def _deleted(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> DataFrame:
