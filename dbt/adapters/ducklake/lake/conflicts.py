@@ -17,10 +17,10 @@ _CONFLICTING_CHANGES = {
     "inlined": {"dropped", "altered", "deleted", "flushed"},
     "altered": {"dropped", "altered"},
     "dropped": {"dropped"},
-    # Others may delete rows and compact files: it conflicts only if the files are the same, see `commit.protocol`.
+    # Others may delete rows and compact files. It conflicts only if they are the same: see `commit.protocol`.
     "merged": {"dropped"},
     "rewritten": {"dropped", "altered"},
-    "flushed": {"dropped", "deleted", "flushed"},
+    "flushed": {"dropped", "flushed"},
 }
 """For each kind of change to a table, the kinds of concurrent changes to the same table that conflict with it."""
 

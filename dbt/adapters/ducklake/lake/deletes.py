@@ -16,7 +16,7 @@ version of the table then shows the rows that were deleted before.)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -157,6 +157,14 @@ def write_delete_file(
     if before is not None:
         rows = pa.concat_tables([before.cast(rows.schema), rows])
     return _write(store, folder, data_file, rows.sort_by("pos"), snapshot, format)
+
+
+def write_delete_file_with_snapshots(
+    store: FileStore, folder: str, data_file: str, positions: Iterable[tuple[int, int]]
+) -> NewDeleteFile:
+    """Writes a delete file for a data file: positions, and the snapshot that deleted each of them."""
+    rows = pa.table(list(zip(*positions, strict=True)), ["pos", SNAPSHOT_COLUMN])
+    return _write(store, folder, data_file, rows.sort_by("pos"), pc.max(rows.column(SNAPSHOT_COLUMN)).as_py())
 
 
 def _write(

@@ -6,8 +6,8 @@ database has no type for as text (see `duckdb_text.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -128,6 +128,61 @@ def read_deleted_inlined_rows(
     return _read(connection, catalog, table, condition, snapshot_column="end_snapshot")
 
 
+@dataclass(frozen=True)
+class StoredRows:
+    """All inlined rows of one schema version up to a snapshot, also deleted ones."""
+
+    name: str
+    """The catalog table that holds them."""
+    columns: tuple[Column, ...]
+    """The columns of the table in the schema version."""
+    rows: InlinedRows
+    ends: Mapping[tuple[int, int], int]
+    """The snapshot that deleted a row, by its row id and the snapshot that inserted it."""
+
+
+def read_stored_rows(connection: sa.Connection, catalog: Catalog, table: Table, up_to: int) -> Iterator[StoredRows]:
+    """The inlined rows of a table that snapshots up to `up_to` inserted, one schema version at a time."""
+    for schema_version, name in table_names(connection, table.id).items():
+        stored = _columns_at(connection, table.id, schema_version)
+        source, query = _select(connection, catalog, name, stored, "begin_snapshot")
+        before = source.c.begin_snapshot <= up_to
+        rows = connection.execute(query.where(before).order_by(source.c.row_id, source.c.begin_snapshot)).all()
+        if not rows:
+            continue
+        ended = sa.select(source.c.row_id, source.c.begin_snapshot, source.c.end_snapshot).where(
+            before, source.c.end_snapshot.is_not(None)
+        )
+        then = replace(table, columns=stored)
+        arrow = _as_arrow(rows, stored, then, catalog.database.inlined_structs_are_sql)
+        ends = {(r.row_id, r.begin_snapshot): r.end_snapshot for r in connection.execute(ended)}
+        yield StoredRows(name, stored, InlinedRows(arrow), ends)
+
+
+def has_rows_ended_since(connection: sa.Connection, catalog: Catalog, names: Iterable[str], base: int) -> bool:
+    """Whether snapshots after `base` deleted rows that catalog tables of inlined rows had then."""
+    for name in names:
+        rows = t.inlined_data(name, (), catalog.format.inlined_system_columns)
+        ended = sa.select(rows.c.row_id).where(rows.c.begin_snapshot <= base, rows.c.end_snapshot > base).limit(1)
+        if connection.execute(ended).first() is not None:
+            return True
+    return False
+
+
+def drop_empty_tables(connection: sa.Connection, catalog: Catalog, table_id: int) -> None:
+    """Drops the catalog tables of earlier schema versions that hold no inlined row any more, as the reference does."""
+    names = table_names(connection, table_id)
+    for schema_version, name in names.items():
+        rows = t.inlined_data(name, (), catalog.format.inlined_system_columns)
+        is_newest = schema_version == max(names)
+        if is_newest or connection.execute(sa.select(rows.c.row_id).limit(1)).first() is not None:
+            continue
+        registry = t.inlined_data_tables
+        connection.execute(sa.delete(registry).where(registry.c.table_name == name))
+        statement = f"DROP TABLE {catalog.database.quote(name)}"
+        connection.execute(sa.DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
+
+
 def _read(
     connection: sa.Connection,
     catalog: Catalog,
@@ -138,15 +193,22 @@ def _read(
     parts = []
     for schema_version, name in table_names(connection, table.id).items():
         stored = _columns_at(connection, table.id, schema_version)
-        names = catalog.database.inlined_names(connection, name, [c.name for c in stored])
-        source = t.inlined_data(name, names, catalog.format.inlined_system_columns)
-        types = ["variant" if has_variant(column) else column.type for column in stored]
-        values = [catalog.database.decodable(source.c[f"c{i}"], type_).label(f"c{i}") for i, type_ in enumerate(types)]
-        query = sa.select(source.c.row_id, source.c[snapshot_column].label("snapshot_id"), *values)
+        source, query = _select(connection, catalog, name, stored, snapshot_column)
         rows = connection.execute(query.where(condition(source)).order_by(source.c.row_id)).all()
         if rows:
             parts.append(_as_arrow(rows, stored, table, catalog.database.inlined_structs_are_sql))
     return InlinedRows(pa.concat_tables(parts)) if parts else None
+
+
+def _select(
+    connection: sa.Connection, catalog: Catalog, name: str, stored: Sequence[Column], snapshot_column: str
+) -> tuple[sa.TableClause, sa.Select[Any]]:
+    """A catalog table of inlined rows, and a query for its row ids, one of its snapshots, and the stored columns."""
+    names = catalog.database.inlined_names(connection, name, [c.name for c in stored])
+    source = t.inlined_data(name, names, catalog.format.inlined_system_columns)
+    types = ["variant" if has_variant(column) else column.type for column in stored]
+    values = [catalog.database.decodable(source.c[f"c{i}"], type_).label(f"c{i}") for i, type_ in enumerate(types)]
+    return source, sa.select(source.c.row_id, source.c[snapshot_column].label("snapshot_id"), *values)
 
 
 def _columns_at(connection: sa.Connection, table_id: int, schema_version: int) -> tuple[Column, ...]:

@@ -13,8 +13,8 @@ from . import tables as t
 from .catalog import Catalog, SnapshotInfo
 from .commit import protocol
 from .commit.protocol import Committed
-from .commit.staged import CommitInfo, Compaction, DataChanges, Staged
-from .deletes import PositionDeletes
+from .commit.staged import CommitInfo, Compaction, DataChanges, Flush, Staged
+from .deletes import NewDeleteFile, PositionDeletes
 from .errors import AlreadyExistsError, LakeError, OptionError, SchemaChangeError
 from .evolution import (
     ColumnIds,
@@ -366,6 +366,11 @@ class Transaction:
         """Puts data files in the place of committed ones that hold the same rows."""
         changes = self.data_changes(table)
         self._stage_data_changes(table, replace(changes, compactions=(*changes.compactions, *compactions)))
+
+    def flush(self, table: Table, flushes: Iterable[Flush], deletes: Mapping[int, NewDeleteFile]) -> None:
+        """Puts data files in the place of inlined rows, and delete files in the place of inlined deletes."""
+        changes = replace(self.data_changes(table), flushes=tuple(flushes), flushed_deletes=deletes)
+        self._stage_data_changes(table, changes)
 
     def delete_positions(
         self, table: Table, position_deletes: Mapping[int, PositionDeletes], row_counts: Mapping[int, int]

@@ -16,7 +16,7 @@ from .definitions import add_partition_spec, column_rows
 from .difference import is_provisional
 from .name_mappings import add_name_mappings
 from .rows import SnapshotRows, id_batches
-from .staged import Compaction, DataChanges, Staged
+from .staged import Compaction, DataChanges, Flush, Staged
 from .table_statistics import TableStatistics
 
 
@@ -42,6 +42,8 @@ class DataRows:
         self.rows.changes += [f"inserted_into_table:{table_id}" for table_id in inserted]
         self.rows.changes += [f"deleted_from_table:{table_id}" for table_id in deleted]
         self.rows.changes += [f"inlined_delete:{table_id}" for table_id in inlined_deleted]
+        flushed = [table_id for table_id, c in changed_tables if c.flushes or c.flushed_deletes]
+        self.rows.changes += [f"inline_flush:{table_id}" for table_id in flushed]
         for kind, is_merge in (("merge_adjacent", True), ("rewrite_delete", False)):
             self.rows.changes += [
                 f"{kind}:{table_id}"
@@ -65,6 +67,10 @@ class DataRows:
             self._add_data_files(table_id, self.staged.state.tables[staged_id], changes.added_files)
         if changes.compactions:
             self._compact(table_id, changes.compactions)
+        if changes.flushed_deletes:
+            self._move_inlined_deletes(table_id, changes.flushed_deletes)
+        if changes.flushes:
+            self._flush(table_id, changes.flushes)
 
     def _end_inlined_rows(self, table_id: int, changes: DataChanges) -> bool:
         """Ends inlined rows of a table. Returns whether there were any."""
@@ -108,7 +114,9 @@ class DataRows:
         """Replaces inlined deletes by delete files, which name the snapshot that deleted each position."""
         self._add_position_deletes(table_id, {i: PositionDeletes(file) for i, file in delete_files.items()})
         source = t.inlined_delete(table_id)
-        self.rows.connection.execute(sa.delete(source).where(source.c.file_id.in_(sorted(delete_files))))
+        for file_ids in id_batches(delete_files):
+            moved = sa.and_(source.c.file_id.in_(file_ids), source.c.begin_snapshot <= self.base_id)
+            self.rows.connection.execute(sa.delete(source).where(moved))
 
     def _remove_delete_files(self, folder: str, file_ids: Sequence[int]) -> None:
         """Removes the current delete files of data files from the catalog and schedules them for deletion.
@@ -201,6 +209,22 @@ class DataRows:
                 contains_nan=stats.contains_nan,
                 extra_stats=stats.extra_stats,
             )
+
+    def _flush(self, table_id: int, flushes: Sequence[Flush]) -> None:
+        """Puts files in the place of inlined rows. Their values are in the statistics of the table already."""
+        new_files = [file for flush in flushes for file in flush.files]
+        mapping_ids = add_name_mappings(self.rows, table_id, new_files)
+        for file in new_files:
+            self._add_data_file(table_id, file, None, mapping_ids.get(file.name_map) if file.name_map else None)
+        connection, catalog = self.rows.connection, self.rows.catalog
+        size = sum(file.file_size_bytes for file in new_files)
+        stats = t.table_stats
+        update = sa.update(stats).where(stats.c.table_id == table_id)
+        connection.execute(update.values(file_size_bytes=stats.c.file_size_bytes + size))
+        for flush in flushes:
+            source = t.inlined_data(flush.source, (), catalog.format.inlined_system_columns)
+            connection.execute(sa.delete(source).where(source.c.begin_snapshot <= self.base_id))
+        inlined.drop_empty_tables(connection, catalog, table_id)
 
     def _compact(self, table_id: int, compactions: Sequence[Compaction]) -> None:
         """Puts files in the place of others. The statistics of the table stay true: its rows are the same."""

@@ -68,6 +68,8 @@ def intended_changes(staged: Staged, base: LakeState) -> IntendedChanges:
             relation_changes.add(("truncated", table_id))
         elif changes.changed_file_ids:
             relation_changes.add(("deleted", table_id))
+        if changes.flushes or changes.flushed_deletes:
+            relation_changes.add(("flushed", table_id))
         for compaction in changes.compactions:
             relation_changes.add(("merged" if compaction.is_merge else "rewritten", table_id))
         if changes.ended_inlined_row_ids:

@@ -35,6 +35,15 @@ class Compaction:
 
 
 @dataclass(frozen=True)
+class Flush:
+    """Data files in the place of all rows that a catalog table of inlined rows had at the base snapshot."""
+
+    source: str
+    """The name of the catalog table."""
+    files: tuple[NewDataFile, ...]
+
+
+@dataclass(frozen=True)
 class DataChanges:
     """The staged changes to the rows of one table. Fields with ids are about committed files and rows."""
 
@@ -53,6 +62,9 @@ class DataChanges:
     deleted_row_count: int = 0
     """How many committed rows are deleted without a new version."""
     compactions: tuple[Compaction, ...] = ()
+    flushes: tuple[Flush, ...] = ()
+    flushed_deletes: Mapping[int, NewDeleteFile] = field(default_factory=dict)
+    """Delete files that take over the inlined deletes of data files that stay, by data file id."""
 
     @property
     def compacted_file_ids(self) -> frozenset[int]:

@@ -13,6 +13,7 @@ from ..change.command_context import CommandContext
 from ..change.rollback import rollback
 from ..maintenance.arguments import Expression, bind
 from ..maintenance.context import MaintenanceContext
+from ..maintenance.flush import flush_inlined_data
 from ..maintenance.merge_files import merge_adjacent_files, rewrite_data_files
 from ..maintenance.migrate import migrate
 from ..sql import statements as st
@@ -104,6 +105,7 @@ PROCEDURES: Mapping[str, Callable[[CommandContext, dict[str, Any]], int | None]]
     "rollback": rollback,
 }
 LAKE_PROCEDURES: Mapping[str, Callable[..., pa.Table]] = {
+    "flush_inlined_data": flush_inlined_data,
     "merge_adjacent_files": merge_adjacent_files,
     "migrate": migrate,
     "rewrite_data_files": rewrite_data_files,

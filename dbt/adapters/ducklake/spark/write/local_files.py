@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pyarrow as pa
+from pyspark.sql import types as s
 
 from ...lake.arrow_types import arrow_type
 from ...lake.files import NewDataFile
@@ -41,21 +43,32 @@ def can_write_locally(rows: pa.Table, target: WriteTarget) -> bool:
     )
 
 
-def write_local_file(rows: pa.Table, target: WriteTarget) -> list[NewDataFile]:
-    """Writes rows as one data file. They have the table's columns, with values of their types."""
+def write_local_file(
+    rows: pa.Table, target: WriteTarget, internal: Mapping[s.StructField, pa.ChunkedArray] = MappingProxyType({})
+) -> list[NewDataFile]:
+    """Writes rows as one data file. They have the table's columns, with values of their types.
+
+    `internal` has the values of internal columns, which the file gets, too.
+    """
     if rows.num_rows == 0:
         return []
     with removing_empty_folders(target):
-        return _write_file(rows, target)
+        return _write_file(rows, target, internal)
 
 
-def _write_file(rows: pa.Table, target: WriteTarget) -> list[NewDataFile]:
+def _write_file(
+    rows: pa.Table, target: WriteTarget, internal: Mapping[s.StructField, pa.ChunkedArray]
+) -> list[NewDataFile]:
+    rows = rows.select([c.name for c in target.table.columns]).cast(_schema(target.table))
+    for field, values in internal.items():
+        field_id = str(field.metadata["parquet.field.id"]).encode()
+        rows = rows.append_column(pa.field(field.name, pa.int64(), metadata={b"PARQUET:field_id": field_id}), values)
     path = target.folder + new_data_file_name()
     codec = target.option("parquet_compression") or "snappy"
     level = target.option("parquet_compression_level")
     key = target.store.new_key()
     target.store.write_table(
-        rows.select([c.name for c in target.table.columns]).cast(_schema(target.table)),
+        rows,
         path,
         key,
         compression="none" if codec == "uncompressed" else codec,

@@ -1,0 +1,158 @@
+"""`ducklake_flush_inlined_data`: inlined rows and inlined deletes become data files and delete files.
+
+The files stand for the rows at every snapshot: each row names the one that inserted it, and a delete file those that
+deleted rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from ...lake.commit.staged import Flush
+from ...lake.deletes import PositionDeletes, inlined_deletes_as_files, write_delete_file_with_snapshots
+from ...lake.errors import ConflictError, LakeError
+from ...lake.files import NewDataFile
+from ...lake.inlined import StoredRows, read_stored_rows
+from ...lake.paths import resolve
+from ...lake.snapshot import Table
+from ...lake.transaction import Transaction
+from ..read.scan import INTERNAL_ROW_ID, INTERNAL_SNAPSHOT_ID, TableScan, scan_dataframe
+from ..sql.kept_text import table_as_text
+from ..write.local_files import can_write_locally, write_local_file
+from ..write.target import WriteTarget
+from ..write.writer import write_moved_rows
+from .context import MaintenanceContext
+
+_MAX_ROUNDS = 10
+_ROW_ID, _SNAPSHOT = "_lake_row_id", "_lake_snapshot"
+
+
+def flush_inlined_data(
+    context: MaintenanceContext,
+    table_name: str | None = None,
+    *,
+    schema: str | None = None,
+    schema_name: str | None = None,
+    dry_run: bool = False,
+) -> pa.Table:
+    """Writes the inlined rows and inlined deletes of tables into files. The result has a row for each table with rows.
+
+    `schema` and `schema_name` are the same; the reference has the latter.
+    """
+    transaction = context.lake.begin()
+    flushed: dict[str, list[object]] = {"schema_name": [], "table_name": [], "rows_flushed": []}
+    if dry_run:
+        flushed["bytes"] = []
+    for table in context.tables(transaction.state, transaction.options, table_name, schema or schema_name):
+        in_schema = transaction.state.schema_of(table).name
+        if dry_run:
+            stored = _stored_rows(context, transaction, table)
+            count, size = sum(len(s.rows) for s in stored), sum(s.rows.rows.nbytes for s in stored)
+        else:
+            count, size = _flush_table(context, table.id, f"ducklake_flush_inlined_data: {in_schema}.{table.name}"), 0
+        if count:
+            for column, value in zip(flushed.values(), (in_schema, table.name, count, size), strict=False):
+                column.append(value)
+    types = (pa.string(), pa.string(), pa.int64(), pa.int64())
+    arrays = [pa.array(values, type_) for values, type_ in zip(flushed.values(), types, strict=False)]
+    return pa.table(arrays, names=list(flushed))
+
+
+def _flush_table(context: MaintenanceContext, table_id: int, message: str) -> int:
+    """Flushes one table, again if somebody deletes its rows meanwhile. Returns the number of inlined rows."""
+    for attempt in range(_MAX_ROUNDS):
+        transaction = context.begin(message)
+        table = transaction.state.tables.get(table_id)
+        if table is None:
+            return 0
+        flushes: list[Flush] = []
+        try:
+            stored = _stored_rows(context, transaction, table)
+            for part in stored:
+                flushes.append(Flush(part.name, tuple(_write_files(context, transaction, table, part))))
+            with context.lake.catalog.read() as connection:
+                deletes = inlined_deletes_as_files(
+                    connection,
+                    context.lake.catalog,
+                    context.lake.file_store,
+                    table_id,
+                    transaction.state.table_folder(context.lake.catalog.data_path, table),
+                    None,
+                )
+            if not flushes and not deletes:
+                return 0
+            transaction.flush(table, flushes, deletes)
+            transaction.commit()
+            return sum(len(part.rows) for part in stored)
+        except ConflictError:
+            _discard(context, transaction, table, flushes)
+            if attempt + 1 == _MAX_ROUNDS:
+                raise
+        except BaseException:
+            _discard(context, transaction, table, flushes)
+            raise
+    raise AssertionError("the last round returns or raises")
+
+
+def _stored_rows(context: MaintenanceContext, transaction: Transaction, table: Table) -> list[StoredRows]:
+    if not context.lake.catalog.database.supports_inlining:
+        return []
+    with context.lake.catalog.read() as connection:
+        return list(read_stored_rows(connection, context.lake.catalog, table, transaction.base.id))
+
+
+def _write_files(
+    context: MaintenanceContext, transaction: Transaction, table: Table, stored: StoredRows
+) -> list[NewDataFile]:
+    """Writes the rows of one schema version, with a delete file for each file that has deleted rows."""
+    then = replace(table, columns=stored.columns)
+    ids = {column.id for column in stored.columns}
+    if then.partition is not None and not all(field.column_id in ids for field in then.partition.fields):
+        then = replace(then, partition=None)
+    target = context.write_target(transaction, then)
+    if can_write_locally(stored.rows.rows, target):
+        rows = stored.rows.rows
+        internal = {INTERNAL_ROW_ID: rows.column(-2), INTERNAL_SNAPSHOT_ID: rows.column(-1)}
+        files = write_local_file(rows.rename_columns(_unique_names(then, rows)), target, internal)
+    else:
+        scan = TableScan(table_as_text(then), transaction.base.id, (), {}, stored.rows)
+        rows = scan_dataframe(context.planner.spark, context.lake.file_reader, scan, with_virtual_columns=True)
+        rows = rows.toDF(*(c.name for c in then.columns), _ROW_ID, _SNAPSHOT)
+        values = () if then.partition is None else None
+        files = write_moved_rows(rows, target, _ROW_ID, _SNAPSHOT, values)
+    if sum(file.record_count for file in files) != len(stored.rows):
+        raise LakeError(f"table {table.name} has {len(stored.rows)} inlined rows, and the files written have others")
+    return [_with_deletes(target, file, stored) for file in files] if stored.ends else files
+
+
+def _unique_names(table: Table, rows: pa.Table) -> list[str]:
+    """The names of the table's columns, and names for the last two columns that no column of the table has."""
+    return [*(c.name for c in table.columns), *(f"_lake_{i}" for i in range(rows.num_columns - len(table.columns)))]
+
+
+def _with_deletes(target: WriteTarget, file: NewDataFile, stored: StoredRows) -> NewDataFile:
+    """The file with the delete file for its deleted rows, if it has any."""
+    path = resolve(target.folder, file.path, file.path_is_relative)
+    rows = target.store.read_table(path, file.encryption_key)
+    keys = zip(
+        rows.column(INTERNAL_ROW_ID.name).to_pylist(), rows.column(INTERNAL_SNAPSHOT_ID.name).to_pylist(), strict=True
+    )
+    deleted = [(position, stored.ends[key]) for position, key in enumerate(keys) if key in stored.ends]
+    if not deleted:
+        return file
+    delete_file = write_delete_file_with_snapshots(target.store, target.folder, path, deleted)
+    return replace(file, position_deletes=PositionDeletes(delete_file))
+
+
+def _discard(context: MaintenanceContext, transaction: Transaction, table: Table, flushes: Sequence[Flush]) -> None:
+    """Deletes the files that were written and will not be committed."""
+    folder = transaction.state.table_folder(context.lake.catalog.data_path, table)
+    for file in (file for flush in flushes for file in flush.files):
+        paths = [(file.path, file.path_is_relative)]
+        if file.position_deletes is not None and (deletes := file.position_deletes.delete_file) is not None:
+            paths.append((deletes.path, deletes.path_is_relative))
+        for path, is_relative in paths:
+            context.lake.filesystem.delete_file(context.lake.native_path(resolve(folder, path, is_relative)))
