@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 
 from ...lake.commit.staged import Compaction
-from ...lake.errors import ConflictError, NotFoundError
+from ...lake.errors import ConflictError
 from ...lake.files import DataFile, NewDataFile, name_maps, table_files
 from ...lake.maintenance.compaction import FileBin
-from ...lake.paths import resolve
 from ...lake.snapshot import Table
 from ...lake.transaction import Transaction
 from ..read.scan import TableScan, scan_dataframe
 from ..sql.kept_text import table_as_text
 from ..write.writer import write_moved_rows
 from .context import MaintenanceContext
+from .written_files import discard_files
 
 logger = logging.getLogger(__name__)
 
@@ -106,29 +106,31 @@ def _compact_step(
         with ThreadPoolExecutor(min(_PARALLEL_JOBS, len(jobs)), thread_name_prefix="lake-compaction") as pool:
             for compactions in pool.map(lambda job: _run(context, transaction, table, job, is_merge), jobs):
                 finished += compactions
-        return _commit(context, transaction, table_id, message, finished)
+        committed = _commit(context, transaction, table_id, message, finished)
     except BaseException:
-        _discard(context, transaction, table_id, finished)
+        discard_files(context, transaction, table, (file for c in finished for file in c.files))
         raise
+    left_over = (file for c in finished if c not in committed for file in c.files)
+    discard_files(context, transaction, table, left_over)
+    return committed
 
 
 def _commit(
     context: MaintenanceContext, transaction: Transaction, table_id: int, message: str, finished: Sequence[Compaction]
 ) -> list[Compaction]:
-    """Commits the compactions whose sources are as they were read. The new files of the others are deleted."""
+    """Commits the compactions whose sources are as they were read, and returns these."""
     valid = list(finished)
     while valid:
         transaction.compact(transaction.state.tables[table_id], valid)
         try:
             transaction.commit()
             return valid
-        except (ConflictError, NotFoundError):
+        except ConflictError:
             transaction = context.begin(message)
             current = _current_files(context, transaction, table_id)
             unchanged = [c for c in valid if _has_files(current, c.sources)]
-            if len(unchanged) == len(valid):
-                raise
-            _discard(context, transaction, table_id, [c for c in valid if c not in unchanged])
+            if len(unchanged) == len(valid):  # the definition of the table changed
+                return []
             valid = unchanged
     return []
 
@@ -146,19 +148,6 @@ def _current_files(context: MaintenanceContext, transaction: Transaction, table_
 def _has_files(current: Mapping[int, DataFile], files: Sequence[DataFile]) -> bool:
     """Whether a table has these files still, with the deletes that they had."""
     return all(current.get(file.id) == file for file in files)
-
-
-def _discard(
-    context: MaintenanceContext, transaction: Transaction, table_id: int, compactions: Sequence[Compaction]
-) -> None:
-    """Deletes files that were written and will not be committed."""
-    table = transaction.state.tables.get(table_id) or transaction.base_state.tables.get(table_id)
-    if table is None:
-        return
-    folder = transaction.state.table_folder(context.lake.catalog.data_path, table)
-    for file in (file for compaction in compactions for file in compaction.files):
-        path = resolve(folder, file.path, file.path_is_relative)
-        context.lake.filesystem.delete_file(context.lake.native_path(path))
 
 
 @dataclass(frozen=True)

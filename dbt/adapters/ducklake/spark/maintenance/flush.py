@@ -6,13 +6,12 @@ deleted rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from ...lake.commit.staged import Flush
-from ...lake.deletes import PositionDeletes, inlined_deletes_as_files, write_delete_file_with_snapshots
+from ...lake.deletes import NewDeleteFile, PositionDeletes, inlined_deletes_as_files, write_delete_file_with_snapshots
 from ...lake.errors import ConflictError, LakeError
 from ...lake.files import NewDataFile
 from ...lake.inlined import StoredRows, read_stored_rows
@@ -25,6 +24,7 @@ from ..write.local_files import can_write_locally, write_local_file
 from ..write.target import WriteTarget
 from ..write.writer import write_moved_rows
 from .context import MaintenanceContext
+from .written_files import discard_files
 
 _MAX_ROUNDS = 10
 _ROW_ID, _SNAPSHOT = "_lake_row_id", "_lake_snapshot"
@@ -69,32 +69,33 @@ def _flush_table(context: MaintenanceContext, table_id: int, message: str) -> in
         if table is None:
             return 0
         flushes: list[Flush] = []
+        deletes: Mapping[int, NewDeleteFile] = {}
         try:
             stored = _stored_rows(context, transaction, table)
             for part in stored:
                 flushes.append(Flush(part.name, tuple(_write_files(context, transaction, table, part))))
-            with context.lake.catalog.read() as connection:
-                deletes = inlined_deletes_as_files(
-                    connection,
-                    context.lake.catalog,
-                    context.lake.file_store,
-                    table_id,
-                    transaction.state.table_folder(context.lake.catalog.data_path, table),
-                    None,
-                )
+            deletes = _write_delete_files(context, transaction, table)
             if not flushes and not deletes:
                 return 0
             transaction.flush(table, flushes, deletes)
             transaction.commit()
             return sum(len(part.rows) for part in stored)
-        except ConflictError:
-            _discard(context, transaction, table, flushes)
-            if attempt + 1 == _MAX_ROUNDS:
+        except BaseException as error:
+            files = [file for flush in flushes for file in flush.files]
+            discard_files(context, transaction, table, files, deletes.values())
+            if not isinstance(error, ConflictError) or attempt + 1 == _MAX_ROUNDS:
                 raise
-        except BaseException:
-            _discard(context, transaction, table, flushes)
-            raise
     raise AssertionError("the last round returns or raises")
+
+
+def _write_delete_files(
+    context: MaintenanceContext, transaction: Transaction, table: Table
+) -> Mapping[int, NewDeleteFile]:
+    """Delete files for the data files that have inlined deletes, by data file id."""
+    lake = context.lake
+    folder = transaction.state.table_folder(lake.catalog.data_path, table)
+    with lake.catalog.read() as connection:
+        return inlined_deletes_as_files(connection, lake.catalog, lake.file_store, table.id, folder, None)
 
 
 def _stored_rows(context: MaintenanceContext, transaction: Transaction, table: Table) -> list[StoredRows]:
@@ -145,14 +146,3 @@ def _with_deletes(target: WriteTarget, file: NewDataFile, stored: StoredRows) ->
         return file
     delete_file = write_delete_file_with_snapshots(target.store, target.folder, path, deleted)
     return replace(file, position_deletes=PositionDeletes(delete_file))
-
-
-def _discard(context: MaintenanceContext, transaction: Transaction, table: Table, flushes: Sequence[Flush]) -> None:
-    """Deletes the files that were written and will not be committed."""
-    folder = transaction.state.table_folder(context.lake.catalog.data_path, table)
-    for file in (file for flush in flushes for file in flush.files):
-        paths = [(file.path, file.path_is_relative)]
-        if file.position_deletes is not None and (deletes := file.position_deletes.delete_file) is not None:
-            paths.append((deletes.path, deletes.path_is_relative))
-        for path, is_relative in paths:
-            context.lake.filesystem.delete_file(context.lake.native_path(resolve(folder, path, is_relative)))
