@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from dbt.adapters.ducklake.lake.errors import LakeError
+
 from .engines import CATALOGS, Both
 
 SCENE = (
@@ -208,3 +210,73 @@ def test_tables_that_opted_out_are_compacted_only_by_name(open_lake: Callable[..
     made = lake.lake.call("ducklake_merge_adjacent_files").to_pylist()
     assert [row["table_name"] for row in made] == ["t"]
     assert lake.lake.call("ducklake_merge_adjacent_files", "main.u").num_rows == 1
+
+
+def test_a_condition_chooses_partitions(open_lake: Callable[..., Both]) -> None:
+    lake = open_lake("sqlite")
+    lake.duckdb(
+        "create table t (id int, region varchar)",
+        "alter table t set partitioned by (region)",
+        *["insert into t select i, ['EU', 'US'][1 + i % 2] from range(40) r(i)"] * 3,
+    )
+    made = lake.lake.call("ducklake_merge_adjacent_files", "t", where="region = 'EU'").to_pylist()
+    assert (made[0]["files_processed"], made[0]["files_created"]) == (3, 1)
+    lake.duckdb("delete from t where id < 30")
+    made = lake.lake.call("ducklake_rewrite_data_files", "t", where="region = 'US'", delete_threshold=0).to_pylist()
+    assert (made[0]["files_processed"], made[0]["files_created"]) == (3, 1)
+    with pytest.raises(LakeError, match=r"no file can be left out by the condition 'length\(region\) = 2'"):
+        lake.lake.call("ducklake_merge_adjacent_files", "t", where="length(region) = 2")
+    lake.compare()
+
+
+def test_z_order_keeps_together_what_is_close_in_each_column(open_lake: Callable[..., Both]) -> None:
+    lake = open_lake("sqlite")
+    lake.duckdb(
+        "create table t (x int, y varchar, z timestamp)",
+        *[
+            "insert into t select (i * 7919) % 4096, 'k' || lpad(((i * 104729) % 4096)::varchar, 4, '0'),"
+            f" timestamp '2024-01-01' + to_hours(i) from range({k} * 512, {k} * 512 + 512) r(i)"
+            for k in range(16)
+        ],
+    )
+    size = lake.catalog_rows("select sum(file_size_bytes) from {m}.ducklake_data_file")[0][0]
+    options = {"zorder_by": ["x", "Y"], "target_file_size": size // 9}
+    made = lake.lake.call("ducklake_merge_adjacent_files", "t", **options).to_pylist()
+    assert made[0]["files_created"] >= 7
+    spans = lake.catalog_rows(
+        "select column_id, min_value, max_value from {m}.ducklake_file_column_stats where column_id in (1, 2)"
+    )
+    shares = {
+        column: [(int(high.lstrip("k")) - int(low.lstrip("k"))) / 4096 for i, low, high in spans if i == column]
+        for column in (1, 2)
+    }
+    # Sorted by x alone, each file would have all of y.
+    assert all(sum(found) / len(found) < 0.65 for found in shares.values()), shares
+    lake.compare()
+    with pytest.raises(LakeError, match="table t has no column w to ZORDER BY; it has x, y, z"):
+        lake.lake.call("ducklake_merge_adjacent_files", "t", zorder_by=["w"])
+
+
+def test_old_files_get_the_partitions_and_the_order_of_the_table(open_lake: Callable[..., Both]) -> None:
+    lake = open_lake("sqlite")
+    lake.duckdb(
+        "create table t (id int, region varchar, n int)",
+        "insert into t select i, ['EU', 'US'][1 + i % 2], i % 7 from range(40) r(i)",
+        "alter table t set partitioned by (region)",
+        "insert into t select i, ['EU', 'US'][1 + i % 2], i % 7 from range(40, 80) r(i)",
+        "delete from t where id % 10 = 3",
+        "alter table t set partitioned by (bucket(2, n))",
+        "alter table t set sorted by (id desc)",
+        "insert into t select i, ['EU', 'US'][1 + i % 2], i % 7 from range(80, 120) r(i)",
+    )
+    before, last = told_by_duckdb(lake, newest(lake)), newest(lake)
+    first = lake.lake.call("ducklake_migrate_partitioning", "t", max_steps=1).to_pylist()
+    assert first[0]["files_processed"] == 1
+    rest = lake.lake.call("ducklake_migrate_partitioning").to_pylist()
+    assert rest[0]["files_processed"] == 2
+    assert lake.lake.call("ducklake_migrate_partitioning", dry_run=True).num_rows == 0
+    specs = lake.catalog_rows("select distinct partition_id from {m}.ducklake_data_file where end_snapshot is null")
+    assert len(specs) == 1
+    assert newest(lake) == last + 3
+    assert differing(before, told_by_duckdb(lake, last)) == []
+    lake.compare()

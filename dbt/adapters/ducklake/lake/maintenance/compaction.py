@@ -17,6 +17,7 @@ from .. import tables as t
 from ..catalog import Catalog
 from ..files import DataFile, partition_specs, table_files
 from ..partitions import PartitionSpec
+from ..predicates import Predicate
 from ..snapshot import Table
 from ..snapshot_loader import ColumnHistory, read_column_history
 from ..types import Column
@@ -52,9 +53,20 @@ class StoredFile:
     """Whether the file has deletes, at this snapshot or any other."""
 
 
-def stored_files(connection: sa.Connection, catalog: Catalog, table: Table, folder: str, at: int) -> list[StoredFile]:
-    """The data files of a table at a snapshot, in the order in which their rows were inserted."""
-    files = table_files(connection, catalog, table, folder, at)
+def stored_files(
+    connection: sa.Connection,
+    catalog: Catalog,
+    table: Table,
+    folder: str,
+    at: int,
+    predicate: Predicate | None = None,
+    time_zone: str = "UTC",
+) -> list[StoredFile]:
+    """The data files of a table at a snapshot, in the order in which their rows were inserted.
+
+    With a predicate, only those that may have a row for which it is true.
+    """
+    files = table_files(connection, catalog, table, folder, at, predicate, time_zone)
     specs = partition_specs(connection, table.id)
     values = _partition_values(connection, table.id) if specs else {}
     deleted = t.delete_file
@@ -110,6 +122,30 @@ def bins_to_rewrite(
         FileBin(columns, group[0].partition, group[0].partition_values, tuple(files_of_bin))
         for group in groups.values()
         for files_of_bin in _packed([stored.file for stored in group], target_size)
+    ]
+
+
+def bins_to_migrate(
+    connection: sa.Connection, files: Iterable[StoredFile], table: Table, step_bytes: int
+) -> list[FileBin]:
+    """Bins of the files that were written with an earlier partition specification or sort order than the table has.
+
+    The rows of a bin were in one partition. The bin has the specification that they get.
+    """
+    sort = t.sort_info
+    sorted_since = None
+    if table.sort is not None:
+        query = sa.select(sort.c.begin_snapshot).where(sort.c.sort_id == table.sort.id, sort.c.table_id == table.id)
+        sorted_since = connection.scalar(query)
+    groups: dict[tuple[object, ...], list[DataFile]] = defaultdict(list)
+    for stored in files:
+        is_unsorted = sorted_since is not None and (stored.file.begin_snapshot or 0) < sorted_since
+        if stored.partition != table.partition or is_unsorted:
+            groups[stored.file.partition_id, stored.partition_values].append(stored.file)
+    return [
+        FileBin(table.columns, table.partition, (), tuple(files_of_bin))
+        for group in groups.values()
+        for files_of_bin in _packed(group, step_bytes)
     ]
 
 

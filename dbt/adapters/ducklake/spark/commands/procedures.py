@@ -14,7 +14,7 @@ from ..change.rollback import rollback
 from ..maintenance.arguments import Expression, bind
 from ..maintenance.context import MaintenanceContext
 from ..maintenance.flush import flush_inlined_data
-from ..maintenance.merge_files import merge_adjacent_files, rewrite_data_files
+from ..maintenance.merge_files import merge_adjacent_files, migrate_partitioning, rewrite_data_files
 from ..maintenance.migrate import migrate
 from ..sql import statements as st
 
@@ -108,6 +108,7 @@ LAKE_PROCEDURES: Mapping[str, Callable[..., pa.Table]] = {
     "flush_inlined_data": flush_inlined_data,
     "merge_adjacent_files": merge_adjacent_files,
     "migrate": migrate,
+    "migrate_partitioning": migrate_partitioning,
     "rewrite_data_files": rewrite_data_files,
 }
 """Functions of a MaintenanceContext and of the procedure's arguments."""

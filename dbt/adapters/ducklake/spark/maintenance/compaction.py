@@ -18,12 +18,14 @@ from ...lake.errors import ConflictError
 from ...lake.files import DataFile, NewDataFile, name_maps, table_files
 from ...lake.maintenance.compaction import FileBin
 from ...lake.snapshot import Table
+from ...lake.sorting import SortKey, SortSpec
 from ...lake.transaction import Transaction
 from ..read.scan import TableScan, scan_dataframe
 from ..sql.kept_text import table_as_text
 from ..write.writer import write_moved_rows
 from .context import MaintenanceContext
 from .written_files import discard_files
+from .z_order import z_order_expression
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +37,19 @@ _PARALLEL_JOBS = 4
 _MAX_ROUNDS = 10
 _ROW_ID, _SNAPSHOT = "_lake_row_id", "_lake_snapshot"
 
-PlanBins = Callable[[sa.Connection, Transaction, Table], list[FileBin]]
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """What a compaction does, for any table."""
+
+    message: str
+    bins: Callable[[sa.Connection, Transaction, Table], list[FileBin]]
+    """Finds the bins of a table in a transaction."""
+    is_merge: bool = False
+    z_order: tuple[str, ...] = ()
+    """The columns by whose z-order the rows of new files are sorted, in place of the table's own order."""
+    moves_partitions: bool = False
+    """Whether rows get the partition specification of their bin, whatever they had. Each bin is then a step."""
 
 
 @dataclass(frozen=True)
@@ -53,27 +67,27 @@ class Totals:
 
 
 def compact_table(
-    context: MaintenanceContext, table_id: int, message: str, plan: PlanBins, *, is_merge: bool, max_bins: int | None
+    context: MaintenanceContext, table_id: int, plan: CompactionPlan, max_bins: int | None = None
 ) -> Totals:
-    """Compacts the bins that `plan` finds in a table. Those that writers changed meanwhile are planned anew."""
+    """Compacts the bins that a plan finds in a table. Those that writers changed meanwhile are planned anew."""
     totals = Totals()
     for _ in range(_MAX_ROUNDS):
-        transaction = context.begin(message)
+        transaction = context.begin(plan.message)
         table = transaction.state.tables.get(table_id)
         if table is None:
             return totals
         with context.lake.catalog.read() as connection:
-            bins = plan(connection, transaction, table)[:max_bins]
+            bins = plan.bins(connection, transaction, table)[:max_bins]
         conflicts = 0
-        for step in _steps(bins):
-            committed = _compact_step(context, table_id, message, step, is_merge)
+        for step in [[file_bin] for file_bin in bins] if plan.moves_partitions else _steps(bins):
+            committed = _compact_step(context, table_id, plan, step)
             totals = totals.plus(committed)
             done = {source.id for compaction in committed for source in compaction.sources}
             conflicts += sum(1 for file_bin in step if file_bin.files[0].id not in done)
         if not conflicts:
             return totals
         max_bins = None if max_bins is None else conflicts
-    logger.warning("%s: writers changed the files again and again; some are left as they are", message)
+    logger.warning("%s: writers changed the files again and again; some are left as they are", plan.message)
     return totals
 
 
@@ -91,22 +105,22 @@ def _steps(bins: Sequence[FileBin]) -> Iterator[list[FileBin]]:
 
 
 def _compact_step(
-    context: MaintenanceContext, table_id: int, message: str, bins: Sequence[FileBin], is_merge: bool
+    context: MaintenanceContext, table_id: int, plan: CompactionPlan, bins: Sequence[FileBin]
 ) -> list[Compaction]:
     """Compacts bins and commits. Returns the compactions of those whose files nobody changed meanwhile."""
-    transaction = context.begin(message)
+    transaction = context.begin(plan.message)
     current = _current_files(context, transaction, table_id)
     bins = [b for b in bins if _has_files(current, b.files)]
     if not bins:
         return []
     table = transaction.state.tables[table_id]
-    jobs = _jobs(bins, table)
+    jobs = _jobs(bins, plan, is_sorted=bool(plan.z_order) or table.sort is not None)
     finished: list[Compaction] = []
     try:
         with ThreadPoolExecutor(min(_PARALLEL_JOBS, len(jobs)), thread_name_prefix="lake-compaction") as pool:
-            for compactions in pool.map(lambda job: _run(context, transaction, table, job, is_merge), jobs):
+            for compactions in pool.map(lambda job: _run(context, transaction, table, plan, job), jobs):
                 finished += compactions
-        committed = _commit(context, transaction, table_id, message, finished)
+        committed = _commit(context, transaction, table_id, plan.message, finished)
     except BaseException:
         discard_files(context, transaction, table, (file for c in finished for file in c.files))
         raise
@@ -158,7 +172,9 @@ class _Job:
     is_one_partition: bool
 
 
-def _jobs(bins: Sequence[FileBin], table: Table) -> list[_Job]:
+def _jobs(bins: Sequence[FileBin], plan: CompactionPlan, is_sorted: bool) -> list[_Job]:
+    if plan.moves_partitions:
+        return [_Job((file_bin,), False) for file_bin in bins]
     jobs: list[_Job] = []
     small: dict[tuple[int, object], list[FileBin]] = {}
     by_partition: dict[object, list[FileBin]] = {}
@@ -170,7 +186,7 @@ def _jobs(bins: Sequence[FileBin], table: Table) -> list[_Job]:
         first = found[0]
         if first.partition is not None and len(found) == 1 and first.live_bytes <= SMALL_BIN_BYTES:
             small.setdefault((id(first.columns), first.partition), []).append(first)
-        elif table.sort is not None:  # sorted as a whole, so that the files hardly overlap
+        elif is_sorted:  # sorted as a whole, so that the files hardly overlap
             jobs.append(_Job(tuple(found), True))
         else:
             jobs += [_Job((file_bin,), True) for file_bin in found]
@@ -179,7 +195,7 @@ def _jobs(bins: Sequence[FileBin], table: Table) -> list[_Job]:
 
 
 def _run(
-    context: MaintenanceContext, transaction: Transaction, table: Table, job: _Job, is_merge: bool
+    context: MaintenanceContext, transaction: Transaction, table: Table, plan: CompactionPlan, job: _Job
 ) -> list[Compaction]:
     """Writes the rows of a job's files into new files."""
     first = job.bins[0]
@@ -190,17 +206,22 @@ def _run(
     scan = TableScan(table_as_text(table), transaction.base.id, files, maps)
     rows = scan_dataframe(context.planner.spark, context.lake.file_reader, scan, with_virtual_columns=True)
     rows = rows.toDF(*(c.name for c in table.columns), _ROW_ID, _SNAPSHOT)
+    row_count = sum(file.live_rows for file in files)
+    if plan.z_order:
+        key = z_order_expression(rows, plan.z_order, row_count)
+        table = replace(table, sort=SortSpec(-1, (SortKey(key, dialect="spark"),)))
     written = write_moved_rows(
         rows,
         context.write_target(transaction, table),
         _ROW_ID,
-        _SNAPSHOT if is_merge else None,
+        _SNAPSHOT if plan.is_merge else None,
         first.partition_values if job.is_one_partition else None,
         len(job.bins),
+        sum(b.live_bytes for b in job.bins) / max(row_count, 1) if plan.moves_partitions else None,
     )
-    if job.is_one_partition:
-        return [Compaction(tuple(files), tuple(written), is_merge)]
+    if job.is_one_partition or len(job.bins) == 1:
+        return [Compaction(tuple(files), tuple(written), plan.is_merge)]
     by_values: dict[object, list[NewDataFile]] = {}
     for file in written:
         by_values.setdefault(file.partition_values, []).append(file)
-    return [Compaction(b.files, tuple(by_values.get(b.partition_values, ())), is_merge) for b in job.bins]
+    return [Compaction(b.files, tuple(by_values.get(b.partition_values, ())), plan.is_merge) for b in job.bins]

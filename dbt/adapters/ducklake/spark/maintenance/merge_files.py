@@ -1,20 +1,31 @@
-"""`ducklake_merge_adjacent_files` and `ducklake_rewrite_data_files`."""
+"""`ducklake_merge_adjacent_files`, `ducklake_rewrite_data_files` and `ducklake_migrate_partitioning`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import sqlalchemy as sa
 
 from ...lake.errors import LakeError
-from ...lake.maintenance.compaction import FileBin, StoredFile, bins_to_merge, bins_to_rewrite, stored_files
+from ...lake.maintenance.compaction import (
+    FileBin,
+    StoredFile,
+    bins_to_merge,
+    bins_to_migrate,
+    bins_to_rewrite,
+    stored_files,
+)
 from ...lake.options import Options
+from ...lake.predicates import Predicate
 from ...lake.snapshot import Table
 from ...lake.transaction import Transaction
+from ..sql.pushdown import pushdown_predicates
 from .arguments import Bytes
-from .compaction import Totals, compact_table
+from .compaction import STEP_BYTES, CompactionPlan, Totals, compact_table
 from .context import MaintenanceContext
+from .z_order import check_z_order_columns
 
 
 def merge_adjacent_files(
@@ -26,12 +37,15 @@ def merge_adjacent_files(
     max_file_size: Bytes | None = None,
     max_compacted_files: int | None = None,
     target_file_size: Bytes | None = None,
+    where: str | None = None,
+    zorder_by: Sequence[str] = (),
     dry_run: bool = False,
 ) -> pa.Table:
     """Merges small files of a partition into files of the target size, at every snapshot.
 
     `max_compacted_files` limits how many files the call makes in each table. Files below `min_file_size`, and from
-    `max_file_size` on, stay as they are.
+    `max_file_size` on, stay as they are, as do those without a row that fulfills `where`. The rows of merged files are
+    in the table's sort order, or in z-order by the columns `zorder_by`.
     """
     if max_compacted_files is not None and max_compacted_files < 1:
         raise LakeError(f"max_compacted_files must be at least 1, not {max_compacted_files}")
@@ -40,12 +54,11 @@ def merge_adjacent_files(
 
     def plan(connection: sa.Connection, transaction: Transaction, table: Table) -> list[FileBin]:
         target = target_file_size or _target_file_size(transaction.options, table)
-        files = _stored_files(context, connection, transaction, table)
+        files = _stored_files(context, connection, transaction, table, where)
         return bins_to_merge(files, target, min_file_size or 0, max_file_size)
 
-    return _compact(
-        context, "ducklake_merge_adjacent_files", table_name, schema, plan, True, max_compacted_files, dry_run
-    )
+    operation = CompactionPlan("ducklake_merge_adjacent_files", plan, is_merge=True, z_order=tuple(zorder_by))
+    return _compact(context, operation, table_name, schema, max_compacted_files, dry_run)
 
 
 def rewrite_data_files(
@@ -54,11 +67,12 @@ def rewrite_data_files(
     *,
     schema: str | None = None,
     delete_threshold: float | None = None,
+    where: str | None = None,
     dry_run: bool = False,
 ) -> pa.Table:
     """Writes files without their deleted rows, if at least the share `delete_threshold` of their rows is deleted.
 
-    The default is the option `rewrite_delete_threshold`, 0.95.
+    The default is the option `rewrite_delete_threshold`, 0.95. Files without a row that fulfills `where` stay.
     """
     if delete_threshold is not None and not 0 <= delete_threshold <= 1:
         raise LakeError(f"delete_threshold must be between 0 and 1, not {delete_threshold}")
@@ -67,19 +81,38 @@ def rewrite_data_files(
         threshold = delete_threshold
         if threshold is None:
             threshold = float(transaction.options.get("rewrite_delete_threshold", table.schema_id, table.id) or 0)
-        files = _stored_files(context, connection, transaction, table)
+        files = _stored_files(context, connection, transaction, table, where)
         return bins_to_rewrite(files, table.columns, _target_file_size(transaction.options, table), threshold)
 
-    return _compact(context, "ducklake_rewrite_data_files", table_name, schema, plan, False, None, dry_run)
+    return _compact(context, CompactionPlan("ducklake_rewrite_data_files", plan), table_name, schema, None, dry_run)
+
+
+def migrate_partitioning(
+    context: MaintenanceContext,
+    table_name: str | None = None,
+    *,
+    schema: str | None = None,
+    max_steps: int | None = None,
+    dry_run: bool = False,
+) -> pa.Table:
+    """Writes files of an earlier partition specification or sort order anew, in that of the table.
+
+    A step takes a partition of the files, or a part of one, and is a snapshot. What is stopped goes on with the files
+    that are left. `max_steps` limits the steps in each table.
+    """
+
+    def plan(connection: sa.Connection, transaction: Transaction, table: Table) -> list[FileBin]:
+        return bins_to_migrate(connection, _stored_files(context, connection, transaction, table), table, STEP_BYTES)
+
+    operation = CompactionPlan("ducklake_migrate_partitioning", plan, moves_partitions=True)
+    return _compact(context, operation, table_name, schema, max_steps, dry_run)
 
 
 def _compact(
     context: MaintenanceContext,
-    operation: str,
+    operation: CompactionPlan,
     table_name: str | None,
     schema: str | None,
-    plan: Callable[[sa.Connection, Transaction, Table], list[FileBin]],
-    is_merge: bool,
     max_bins: int | None,
     dry_run: bool,
 ) -> pa.Table:
@@ -89,15 +122,17 @@ def _compact(
     rows = []
     for table in context.tables(transaction.state, transaction.options, table_name, schema):
         schema_name = transaction.state.schema_of(table).name
+        plan = replace(operation, message=f"{operation.message}: {schema_name}.{table.name}")
+        if plan.z_order:
+            plan = replace(plan, z_order=check_z_order_columns(table, plan.z_order))
         size = 0
         if dry_run:
             with lake.catalog.read() as connection:
-                bins = plan(connection, transaction, table)[:max_bins]
+                bins = plan.bins(connection, transaction, table)[:max_bins]
             totals = Totals(sum(len(b.files) for b in bins), sum(1 for b in bins if b.live_bytes))
             size = sum(file.file_size_bytes for b in bins for file in b.files)
         else:
-            message = f"{operation}: {schema_name}.{table.name}"
-            totals = compact_table(context, table.id, message, plan, is_merge=is_merge, max_bins=max_bins)
+            totals = compact_table(context, table.id, plan, max_bins)
         if totals.files_processed:
             rows.append((schema_name, table.name, totals.files_processed, totals.files_created, size))
     columns = {"schema_name": pa.string(), "table_name": pa.string()}
@@ -109,10 +144,28 @@ def _compact(
 
 
 def _stored_files(
-    context: MaintenanceContext, connection: sa.Connection, transaction: Transaction, table: Table
+    context: MaintenanceContext,
+    connection: sa.Connection,
+    transaction: Transaction,
+    table: Table,
+    where: str | None = None,
 ) -> list[StoredFile]:
+    """The data files of a table; with a condition, those that may have a row for which it is true."""
     folder = transaction.state.table_folder(context.lake.catalog.data_path, table)
-    return stored_files(connection, context.lake.catalog, table, folder, transaction.base.id)
+    predicate = None if where is None else _predicate(table, where)
+    time_zone = "UTC" if predicate is None else context.planner.time_zone
+    return stored_files(connection, context.lake.catalog, table, folder, transaction.base.id, predicate, time_zone)
+
+
+def _predicate(table: Table, where: str) -> Predicate:
+    names = [column.name for column in table.columns]
+    found = pushdown_predicates(f"select * from t where {where}", lambda ref: names)
+    if len(found) != 1:
+        raise LakeError(
+            f"no file can be left out by the condition {where!r}: compare columns of table {table.name} with literals,"
+            " as in region = 'EU' and day >= date'2026-01-01'"
+        )
+    return next(iter(found.values()))
 
 
 def _target_file_size(options: Options, table: Table) -> int:

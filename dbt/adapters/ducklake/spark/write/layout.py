@@ -34,13 +34,17 @@ ESCAPE = "~"
 """The prefix of partition values in folder names that Spark would take for NULL, and of those that begin with it."""
 
 
-def partition_and_sort(rows: DataFrame, target: WriteTarget, kept_text: bool = False) -> tuple[DataFrame, list[str]]:
+def partition_and_sort(
+    rows: DataFrame, target: WriteTarget, kept_text: bool = False, sorts: bool | None = None
+) -> tuple[DataFrame, list[str]]:
     """The rows in the table's partitions and sort order, and the names of the added partition columns.
 
     With `kept_text`, some columns are text: see `sql.kept_text`. The order ends before the first key that names one.
+    `sorts` is whether to sort at all, which is the option `sort_on_insert` if it is not given.
     """
     spec, sort = target.table.partition, target.table.sort
-    order_keys = _sort_keys(sort.keys, target.table, kept_text) if sort and target.flag("sort_on_insert") else []
+    sorts = target.flag("sort_on_insert") if sorts is None else sorts
+    order_keys = _sort_keys(sort.keys, target.table, kept_text) if sort and sorts else []
     order = _sort_columns(rows, order_keys, target)
     if spec is None:
         if order:

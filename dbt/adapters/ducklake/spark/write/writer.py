@@ -68,21 +68,24 @@ def write_moved_rows(
     snapshot_id: str | None = None,
     partition_values: tuple[str | None, ...] | None = None,
     file_count: int = 1,
+    bytes_per_row: float | None = None,
 ) -> list[NewDataFile]:
     """Writes rows that the table has already as other data files, with their row ids in the column `row_id`.
 
     `snapshot_id` names the column with the snapshot of each row, if the files are to stand for it. With
-    `partition_values` all rows are of this partition, and go into at most `file_count` files. Some columns are text:
-    see `sql.kept_text`.
+    `partition_values` all rows are of this partition, and go into at most `file_count` files. Otherwise `bytes_per_row`
+    limits the size of files. Some columns are text: see `sql.kept_text`.
     """
     check_geometries_writable(rows.sparkSession, target.table)
     converted = to_table_schema(rows, tuple(map(as_text, target.table.columns)), row_id, snapshot_id)
     partition_columns: list[str] = []
     if partition_values is None:
-        arranged, partition_columns = partition_and_sort(converted, target, kept_text=True)
+        arranged, partition_columns = partition_and_sort(converted, target, kept_text=True, sorts=True)
     else:
         arranged = in_one_partition(converted, target, file_count, kept_text=True)
-    options = {**_writer_options(target, None), "maxRecordsPerFile": "0"}
+    options = _writer_options(target, bytes_per_row)
+    if bytes_per_row is None:
+        options["maxRecordsPerFile"] = "0"
     writer = arranged.write.mode("error").options(**options)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
