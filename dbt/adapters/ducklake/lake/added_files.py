@@ -178,7 +178,8 @@ class _Matching:
     def _check_path_value(self, column: Column, value: PathValue) -> None:
         if column.type in NESTED or parse_path_value(value.text, column.type) is None:
             self.problems.append(
-                f"column {column.name} has the value {value.text!r} in the file's path, which is no {column.type};"
+                f"column {column.name} has the value {value.text!r} in the file's path,"
+                f" which engines do not all read as {column.type};"
                 " with hive_partitioning => false, columns are not taken from paths"
             )
 

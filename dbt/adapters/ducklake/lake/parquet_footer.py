@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from .files import NameMap, NameMapEntry
 from .geometry_stats import NO_GEOMETRIES, chunk_geometry_stats
-from .parquet_schema import ParquetField, logical_type, schema_fields
+from .parquet_schema import ParquetField, is_in_utc, logical_type, schema_fields
 from .stats import TYPES_WITHOUT_BOUNDS, ColumnStats, merge_column_stats
 from .types import FLOATS, INTEGER_RANGES, TIMESTAMPS, Column, decimal_parts
 from .values import NANOSECONDS_PER_UNIT, Comparable, float32, nanoseconds_per_unit, parse_value, render_value
@@ -254,7 +254,7 @@ def _decimal(raw: Any, scale: int, type_: str) -> Comparable | None:
 
 
 def _timestamp(raw: int, logical: Mapping[str, Any], zoned: bool) -> Comparable | None:
-    if logical["isAdjustedToUTC"] != zoned:
+    if is_in_utc(logical) != zoned:
         return None
     if abs(raw) == 2**63 - 1:  # the reference's infinities
         return math.copysign(math.inf, raw)

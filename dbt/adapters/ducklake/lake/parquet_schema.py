@@ -92,6 +92,14 @@ def logical_type(leaf: Any) -> Mapping[str, Any]:
     return parsed
 
 
+def is_in_utc(timestamp: Mapping[str, Any]) -> bool:
+    """Whether a timestamp is a moment in UTC, rather than a local time.
+
+    Arrow says so of old files too, of a time before Parquet had logical types. The reference and Spark do not.
+    """
+    return timestamp["isAdjustedToUTC"] and not timestamp.get("is_from_converted_type", False)
+
+
 def stored_type(leaf: Any) -> str | None:
     """The type of the lake that a Parquet column has, as the reference takes it; None if both engines know none."""
     logical = logical_type(leaf)
@@ -105,9 +113,8 @@ def stored_type(leaf: Any) -> str | None:
     if kind == "Time":  # Spark reads no others
         return "time" if logical["timeUnit"] == "microseconds" else None
     if kind == "Timestamp":
-        # Before Parquet had logical types, a timestamp did not say whether it is one in UTC.
-        if logical["isAdjustedToUTC"]:
-            return "timestamptz" if not logical.get("is_from_converted_type") else None
+        if is_in_utc(logical):
+            return "timestamptz"
         return {"milliseconds": "timestamp_ms", "microseconds": "timestamp", "nanoseconds": "timestamp_ns"}[
             logical["timeUnit"]
         ]

@@ -49,7 +49,9 @@ def path_values(path: str) -> dict[str, PathValue]:
 def parse_path_value(text: str, type_: str) -> ParsedValue | None:
     """The value of a text in a path for a column of the type; None if engines do not read one value from it."""
     if is_null_in_path(text, type_):
-        return ParsedValue(None, None) if type_ in _TYPES else None
+        return ParsedValue(None, None) if type_ in _TYPES or decimal_parts(type_) else None
+    if _MALFORMED.search(text):
+        return None
     decoded = unquote(text)
     value = _value(decoded, type_) if type_ in _TYPES or decimal_parts(type_) else None
     if value is None:
@@ -102,7 +104,7 @@ def _fits(text: str, type_: str) -> bool:
     return len(whole.lstrip("0")) <= parts[0] - parts[1] and len(fraction.rstrip("0")) <= parts[1]
 
 
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_MALFORMED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _DATE = r"\d{4}-\d\d-\d\d"
 _TIMESTAMP = _DATE + r"([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?"
 _PATTERNS = {
@@ -111,6 +113,7 @@ _PATTERNS = {
     **{name: re.compile(_TIMESTAMP) for name in TIMESTAMPS if name != "timestamptz"},
     "timestamptz": re.compile(_DATE + r"[ T]\d\d:\d\d:\d\d(\.\d{1,6})?([+-]\d\d(:\d\d)?|Z)"),
     "date": re.compile(_DATE),
+    "varchar": re.compile(r"[^\ufffd]*", re.DOTALL),  # what is no UTF-8
     # The reference takes a backslash for an escape, and has texts of ASCII only.
     "blob": re.compile(r"[ -\[\]-~]+"),
 }

@@ -54,6 +54,7 @@ def add_data_files(
 
     Returns a row for each file; of a dry run also what the table would get from it. Files without rows are not added.
     """
+    _refuse_encrypted_lake(context.lake)
     transaction = context.lake.begin() if dry_run else context.begin("ducklake_add_data_files")
     table = context.table(transaction.state, table_name, schema)
     found = _find_files(context.lake, files)
@@ -93,6 +94,14 @@ class _Described:
     problems: tuple[str, ...] = ()
     data_file: NewDataFile | None = None
     """None if the file has no rows."""
+
+
+def _refuse_encrypted_lake(lake: Lake) -> None:
+    if lake.catalog.is_encrypted:
+        raise LakeError(
+            f"lake {lake.name} is encrypted, and DuckDB reads no plain file there;"
+            " insert the rows of the files instead: insert into ... select * from parquet.`...`"
+        )
 
 
 def _find_files(lake: Lake, patterns: Sequence[str]) -> list[FoundFile]:
