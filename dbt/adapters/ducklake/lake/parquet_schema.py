@@ -123,10 +123,9 @@ def stored_type(leaf: Any) -> str | None:
 
 def stored_type_text(leaf: Any) -> str:
     """The type of a Parquet column in an error."""
-    known = stored_type(leaf)
-    if known is not None:
+    known, logical = stored_type(leaf), logical_type(leaf)
+    if known is not None and logical["Type"] != "Null":
         return known
-    logical = logical_type(leaf)
     details = [str(logical[key]) for key in ("Type", "timeUnit") if key in logical]
     return f"{leaf.physical_type} ({', '.join(details)})"
 
