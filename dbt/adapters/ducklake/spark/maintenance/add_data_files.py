@@ -18,7 +18,7 @@ from ...lake.encryption import Footer
 from ...lake.errors import LakeError
 from ...lake.file_globs import FoundFile, find_files
 from ...lake.files import NewDataFile
-from ...lake.known_files import files_to_be_deleted, tables_of_files
+from ...lake.owned_files import files_to_be_deleted, tables_of_files
 from ...lake.path_values import path_values
 from ...lake.paths import (
     has_data_file_name,

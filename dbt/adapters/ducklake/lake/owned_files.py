@@ -1,4 +1,4 @@
-"""Which files a lake already knows: those of its tables, and those that clean-up is to delete."""
+"""Who owns a file: the table of which it is a data file, or clean-up, which is to delete it."""
 
 from __future__ import annotations
 
