@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from .added_files import FileMatch
 from .duckdb_text import parse_blob
+from .geometry_stats import NO_GEOMETRIES
 from .parquet_footer import file_stats, physical_types
 from .path_values import PathValue, parse_path_value
 from .stats import TYPES_WITHOUT_BOUNDS, ColumnStats
@@ -79,7 +80,8 @@ def _constant(type_: str, text: str | None, rows: int) -> ColumnStats:
     nulls = rows if text is None else 0
     bound = None if type_ in TYPES_WITHOUT_BOUNDS else text
     nan = False if type_ in FLOATS else None
-    return ColumnStats(0, rows - nulls, nulls, bound, bound, nan, exact=True)
+    extra = NO_GEOMETRIES.text() if type_ == "geometry" and nulls else None
+    return ColumnStats(0, rows - nulls, nulls, bound, bound, nan, extra, exact=True)
 
 
 def _null_problem(column: Column, stats: Mapping[int, ColumnStats]) -> str | None:

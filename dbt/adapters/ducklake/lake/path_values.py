@@ -113,7 +113,8 @@ _PATTERNS = {
     **{name: re.compile(_TIMESTAMP) for name in TIMESTAMPS if name != "timestamptz"},
     "timestamptz": re.compile(_DATE + r"[ T]\d\d:\d\d:\d\d(\.\d{1,6})?([+-]\d\d(:\d\d)?|Z)"),
     "date": re.compile(_DATE),
-    "varchar": re.compile(r"[^\ufffd]*", re.DOTALL),  # what is no UTF-8
+    # What is no UTF-8 was replaced, and most databases cannot store a NUL in a text.
+    "varchar": re.compile(r"[^\0\ufffd]*", re.DOTALL),
     # The reference takes a backslash for an escape, and has texts of ASCII only.
     "blob": re.compile(r"[ -\[\]-~]+"),
 }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
 import pytest
 import sqlalchemy as sa
 
@@ -159,6 +163,26 @@ def test_what_is_no_plain_parquet_file_is_refused(
         add(session, str(folder / "f.parquet"))
 
 
+def test_encrypted_columns_under_a_plain_footer_are_refused(session: LakeSession, folder: Path) -> None:
+    """Arrow ends the process when it is asked for their statistics."""
+
+    class Keys(pe.KmsClient):  # type: ignore[misc]
+        def __init__(self, _: Any) -> None:
+            super().__init__()
+
+        def wrap_key(self, key: bytes, _: str) -> bytes:
+            return base64.b64encode(key)
+
+    factory = pe.CryptoFactory(Keys)
+    settings = pe.EncryptionConfiguration(footer_key="f", column_keys={"c": ["id"]}, plaintext_footer=True)
+    properties = factory.file_encryption_properties(pe.KmsConnectionConfig(), settings)
+    rows = pa.table({"id": [1], "v": ["x"]})
+    with pq.ParquetWriter(folder / "f.parquet", rows.schema, encryption_properties=properties) as writer:
+        writer.write_table(rows)
+    with pytest.raises(LakeError, match="/in/f.parquet: the file is encrypted"):
+        add(session, str(folder))
+
+
 def test_a_missing_file_is_named(session: LakeSession, folder: Path) -> None:
     with pytest.raises(NotFoundError, match=r"there is no file .*/in/no.parquet"):
         add(session, f"{folder}/no.parquet")
@@ -194,6 +218,26 @@ def test_a_file_of_a_dropped_table_can_be_added_until_clean_up_is_to_delete_it(
 def test_a_file_of_another_store_is_refused(session: LakeSession) -> None:
     with pytest.raises(LakeError, match=r"s3://bucket/x/\*.parquet is not in the store of the lake's files"):
         add(session, "s3://bucket/x/*.parquet")
+
+
+def test_files_in_an_object_store_keep_their_urls(folder: Path) -> None:
+    """The file system has no scheme and no leading slash in its paths, and buckets are its first folders."""
+    from dbt.adapters.ducklake.spark.maintenance.add_data_files import _find_files
+
+    (folder / "bucket/in/y=1").mkdir(parents=True)
+    write(folder / "bucket/in/y=1/1.parquet", 1)
+    write(folder / "bucket/in/2.parquet", 2)
+    lake: Any = SimpleNamespace(
+        catalog=SimpleNamespace(data_path="s3://other/data/"),
+        filesystem=pafs.SubTreeFileSystem(str(folder), pafs.LocalFileSystem()),
+        native_path=lambda path: path.split("://", 1)[-1],
+    )
+    for pattern in ("s3a://bucket/in/", "s3a://bucket/in/**", "s3a://bucket/in/**/*.parquet"):
+        found = [file.path for file in _find_files(lake, [pattern])]
+        assert sorted(found) == ["s3a://bucket/in/2.parquet", "s3a://bucket/in/y=1/1.parquet"], pattern
+    assert [f.path for f in _find_files(lake, ["s3://bucket/*/[1-3].parquet"])] == ["s3://bucket/in/2.parquet"]
+    with pytest.raises(LakeError, match="/x is not in the store"):
+        _find_files(lake, ["/x"])
 
 
 def test_an_encrypted_lake_takes_no_plain_files(new_lake: Callable[[str], LakeAddress], folder: Path) -> None:

@@ -37,6 +37,8 @@ from .context import MaintenanceContext
 _MAX_PROBLEMS = 10
 """An error names so many; a folder of one wrong schema has as many problems as files."""
 
+_ENCRYPTED = "the file is encrypted; only plain Parquet files can be added"
+
 
 def add_data_files(
     context: MaintenanceContext,
@@ -157,6 +159,8 @@ def _describe(
     try:
         footer = lake.file_store.read_footer(file.path, None)
         return _described(transaction, table, rules, hive_partitioning, file, footer)
+    except LakeError:  # of a plain footer with encrypted columns
+        return _Described(file.path, file.size, problems=(_ENCRYPTED,))
     except (OSError, pa.ArrowException) as error:
         return _Described(file.path, file.size, problems=(_unreadable(error),))
 
@@ -217,8 +221,8 @@ def _unreadable(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
     text = str(error)
-    if "encrypted" in text:
-        return "the file is encrypted; only plain Parquet files can be added"
+    if "crypt" in text.lower():
+        return _ENCRYPTED
     if isinstance(error, pa.ArrowInvalid):
         return f"the file is no Parquet file: {text}"
     return f"the file can not be read: {text}"
