@@ -112,6 +112,7 @@ OPTION_TEXTS = {
 }
 
 OPERATIONS = {
+    "ducklake_add_data_files": "[Adds existing Parquet files](../add-files.md) to a table.",
     "ducklake_rollback": "[Restores](../rollback.md) an earlier version of tables, a schema or the lake.",
     "ducklake_diff": "Prints the [difference](../table-diff.md#print-a-diff) between two versions of a table.",
     "ducklake_lineage": "Prints the versions of a relation and [what they were built from](../lineage.md).",
@@ -119,7 +120,7 @@ OPERATIONS = {
     "ducklake_migrate": "Brings the lake to a later [format version](../connecting.md#format-versions).",
     "ducklake_stop_spark": "Stops the Spark that `spark.keep_alive` keeps running.",
 }
-HELPERS = {"ducklake_resolve_relation"}
+HELPERS = {"ducklake_call", "ducklake_resolve_relation"}
 """Macros that others call, and users do not."""
 
 STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
@@ -175,6 +176,7 @@ STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
 """For each heading of sql.md, examples of the statements that it describes, by the class that holds the statement."""
 
 PROCEDURE_TEXTS = {
+    "add_data_files": "[Adds existing Parquet files](../add-files.md) to a table, without copying them.",
     "set_option": "Sets an [option](options.md) of the lake, or of `schema` or `table_name`.",
     "set_commit_message": "Sets author, message and `extra_info` of the running transaction.",
     "rollback": "[Restores](../rollback.md) an earlier version of tables, a schema or the lake.",

@@ -4,3 +4,39 @@
   {%- set relation = ducklake_resolve_relation(table_name if schema is none else schema ~ '.' ~ table_name) if table_name is not none -%}
   {{ print(adapter.call_procedure(procedure, relation, none if relation else schema, arguments)) }}
 {%- endmacro %}
+
+{#- dbt run-operation ducklake_add_data_files --args '{table_name: orders, files: [archive/2024, "archive/2025/*.parquet"]}' -#}
+{% macro ducklake_add_data_files(table_name, files, schema=none, allow_missing=false, ignore_extra_columns=false, hive_partitioning=true, allow_duplicates=false, dry_run=false) -%}
+  {{ ducklake_call('ducklake_add_data_files', table_name, schema, {
+      'files': files,
+      'allow_missing': allow_missing,
+      'ignore_extra_columns': ignore_extra_columns,
+      'hive_partitioning': hive_partitioning,
+      'allow_duplicates': allow_duplicates,
+      'dry_run': dry_run,
+  }) }}
+{%- endmacro %}
+
+{#- dbt run-operation ducklake_merge_adjacent_files --args '{table_name: orders}': merges small files -#}
+{% macro ducklake_merge_adjacent_files(table_name=none, schema=none, min_file_size=none, max_file_size=none,
+    max_compacted_files=none, target_file_size=none, where=none, zorder_by=none, dry_run=false) -%}
+  {{ ducklake_call('ducklake_merge_adjacent_files', table_name, schema, {
+      'min_file_size': min_file_size, 'max_file_size': max_file_size, 'max_compacted_files': max_compacted_files,
+      'target_file_size': target_file_size, 'where': where, 'zorder_by': zorder_by, 'dry_run': dry_run}) }}
+{%- endmacro %}
+
+{#- dbt run-operation ducklake_rewrite_data_files --args '{table_name: orders, delete_threshold: 0.3}' -#}
+{% macro ducklake_rewrite_data_files(table_name=none, schema=none, delete_threshold=none, where=none, dry_run=false) -%}
+  {{ ducklake_call('ducklake_rewrite_data_files', table_name, schema, {
+      'delete_threshold': delete_threshold, 'where': where, 'dry_run': dry_run}) }}
+{%- endmacro %}
+
+{#- dbt run-operation ducklake_flush_inlined_data: inlined rows and deletes become files -#}
+{% macro ducklake_flush_inlined_data(table_name=none, schema=none, dry_run=false) -%}
+  {{ ducklake_call('ducklake_flush_inlined_data', table_name, schema, {'dry_run': dry_run}) }}
+{%- endmacro %}
+
+{#- dbt run-operation ducklake_migrate_partitioning --args '{table_name: orders, max_steps: 10}' -#}
+{% macro ducklake_migrate_partitioning(table_name=none, schema=none, max_steps=none, dry_run=false) -%}
+  {{ ducklake_call('ducklake_migrate_partitioning', table_name, schema, {'max_steps': max_steps, 'dry_run': dry_run}) }}
+{%- endmacro %}

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -124,3 +125,26 @@ def lake_copy(prepared_lake: Path, tmp_path: Path) -> Callable[[str], str]:
         return f"sqlite:{path}"
 
     return copy
+
+
+@pytest.fixture(autouse=True)
+def archive(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Parquet files that examples add to tables, in the working directory."""
+    example = getattr(request.node, "callspec", None)
+    if example is None or not any("archive/" in str(value) for value in example.params.values()):
+        return
+    orders = _orders(range(1000, 1010))
+    sales = pa.table({"id": pa.array([1], pa.int64()), "amount": _amounts(range(1))})
+    files = {
+        "orders/2023.parquet": orders,
+        "2024.parquet": orders.drop_columns("seen_at"),
+        "2025.parquet": orders,
+        "more/orders.parquet": orders,
+        "sales/region=eu/year=2024/part-00000.parquet": sales,
+        "sales/region=us/year=__HIVE_DEFAULT_PARTITION__/part-00000.parquet": sales,
+    }
+    for name, rows in files.items():
+        path = tmp_path / "archive" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, path)
+    monkeypatch.chdir(tmp_path)

@@ -31,10 +31,14 @@ _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _TAIL_BYTES = 8
 """The length of the footer, and the magic bytes."""
 
+_MOST_FOOTERS = 64 * 1024
+"""The bytes at the end of a file in which most footers are."""
+
 _ALGORITHM = bytes([0x1C, 0x1C, 0, 0, 0])
 """AES_GCM_V1 without AAD, as Thrift's compact protocol has Parquet's FileCryptoMetaData."""
 
 # Ids of fields in Parquet's metadata.
+_ENCRYPTION_ALGORITHM = 8
 _ROW_GROUPS, _COLUMNS, _GROUP_FILE_OFFSET, _GROUP_COMPRESSED_SIZE = 4, 1, 5, 6
 _CHUNK_FILE_OFFSET, _CHUNK_METADATA, _CHUNK_INDEXES = 2, 3, (4, 5, 6, 7)
 _COMPRESSED_SIZE, _DATA_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 7, 9, 11, (14, 15)
@@ -69,6 +73,24 @@ class Footer:
 
     metadata: pq.FileMetaData
     size: int
+
+
+def read_plain_footer(source: pa.NativeFile, path: str) -> Footer:
+    """The footer of a plain file, with one read of the file's end. `path` names the file in errors.
+
+    A plain footer may describe encrypted columns. Arrow ends the process when it is asked for those.
+    """
+    length = source.size()
+    end = source.read_at(min(length, _MOST_FOOTERS), max(0, length - _MOST_FOOTERS))
+    size = int.from_bytes(end[-_TAIL_BYTES:-4], "little")
+    if len(end) < min(size + _TAIL_BYTES, length):
+        end = source.read_at(size + _TAIL_BYTES, length - size - _TAIL_BYTES)
+    metadata = pq.read_metadata(pa.BufferReader(end))
+    if size != metadata.serialized_size:  # it is signed, or a writer left room
+        footer, _ = read_struct(end, len(end) - _TAIL_BYTES - size)
+        if footer.get(_ENCRYPTION_ALGORITHM) is not None:
+            raise LakeError(f"{path} has encrypted columns, which only their writer can read")
+    return Footer(metadata, size)
 
 
 def read_encrypted_footer(source: pa.NativeFile, key: FileKey, path: str) -> Footer:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from .encryption import FileKey, Footer, decrypted_file, encrypted_file, read_encrypted_footer
+from .encryption import FileKey, Footer, decrypted_file, encrypted_file, read_encrypted_footer, read_plain_footer
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,8 @@ class FileStore:
 
     def read_footer(self, path: str, key: FileKey | None) -> Footer:
         """The footer of a Parquet file."""
-        native_path = self.native_path(path)
-        if key is None:
-            metadata = pq.read_metadata(native_path, filesystem=self.filesystem)
-            return Footer(metadata, metadata.serialized_size)
-        with self.filesystem.open_input_file(native_path) as source:
-            return read_encrypted_footer(source, key, path)
+        with self.filesystem.open_input_file(self.native_path(path)) as source:
+            return read_plain_footer(source, path) if key is None else read_encrypted_footer(source, key, path)
 
     def read_table(self, path: str, key: FileKey | None) -> pa.Table:
         """All rows of a Parquet file."""

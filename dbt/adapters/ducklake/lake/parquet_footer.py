@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import decimal
-import json
 import math
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .files import NameMap, NameMapEntry
 from .geometry_stats import NO_GEOMETRIES, chunk_geometry_stats
+from .parquet_schema import ParquetField, is_in_utc, logical_type, schema_fields
 from .stats import TYPES_WITHOUT_BOUNDS, ColumnStats, merge_column_stats
 from .types import FLOATS, INTEGER_RANGES, TIMESTAMPS, Column, decimal_parts
 from .values import NANOSECONDS_PER_UNIT, Comparable, float32, nanoseconds_per_unit, parse_value, render_value
@@ -31,16 +30,21 @@ _WRITERS_THAT_REVEAL_NAN = ("parquet-mr", "DuckDB")
 
 
 def file_stats(
-    metadata: pq.FileMetaData, columns: Sequence[Column], truncated_at: int | None = None
+    metadata: pq.FileMetaData,
+    columns: Sequence[Column],
+    truncated_at: int | None = None,
+    name_map: NameMap | None = None,
 ) -> dict[int, ColumnStats]:
     """The statistics of the columns of a file, by column id.
 
-    Columns are matched by field id, or by name if the Parquet schema has no ids. Lists, structs and maps have no
-    statistics of their own, and columns missing from the file have none. `truncated_at` is the writer's
-    `parquet.statistics.truncate.length`, if one was set.
+    Columns are matched by the name map if there is one, else by field id, or by name if the Parquet schema has no ids.
+    Lists, structs and maps have no statistics of their own, and columns missing from the file have none. `truncated_at`
+    is the writer's `parquet.statistics.truncate.length`, if one was set.
     """
     footer = _Footer(metadata, truncated_at)
-    return {column.id: footer.stats(column, leaves) for column, leaves in _match(_schema_fields(metadata), columns)}
+    fields = schema_fields(metadata)
+    matched = _match(fields, columns) if name_map is None else _match_by_name(fields, columns, name_map)
+    return {column.id: footer.stats(column, leaves) for column, leaves in matched}
 
 
 def physical_types(
@@ -52,12 +56,12 @@ def physical_types(
     Columns are matched by the name map if there is one.
     """
     found = {}
-    fields = _schema_fields(metadata)
+    fields = schema_fields(metadata)
     matched = _match(fields, columns) if name_map is None else _match_by_name(fields, columns, name_map)
     for column, leaves in matched:
         if len(leaves) == 1:
             leaf = metadata.schema.column(leaves[0])
-            found[column.id] = leaf.physical_type + _type_suffix(json.loads(leaf.logical_type.to_json()))
+            found[column.id] = leaf.physical_type + _type_suffix(logical_type(leaf))
     return found
 
 
@@ -83,53 +87,18 @@ def positional_name_map(metadata: pq.FileMetaData, columns: Sequence[Column]) ->
 
     None if the file has field ids. The reference reads files that were added before it wrote name maps in this way.
     """
-    fields = _schema_fields(metadata)
+    fields = schema_fields(metadata)
     return None if fields and all(f.field_id is not None for f in fields) else _positional_entries(fields, columns)
 
 
-def _positional_entries(fields: Sequence[_Field], columns: Sequence[Column]) -> NameMap:
+def _positional_entries(fields: Sequence[ParquetField], columns: Sequence[Column]) -> NameMap:
     return tuple(
         NameMapEntry(field.name, column.id, False, _positional_entries(field.children, column.children))
         for field, column in zip(fields, columns, strict=False)
     )
 
 
-@dataclass(frozen=True)
-class _Field:
-    """A field of the Parquet schema. `leaves` are the indexes of the Parquet columns below it."""
-
-    name: str
-    field_id: int | None
-    children: tuple[_Field, ...]
-    leaves: tuple[int, ...]
-
-
-def _schema_fields(metadata: pq.FileMetaData) -> tuple[_Field, ...]:
-    # Only Arrow's schema shows field ids. Its leaves are the Parquet columns in order.
-    next_leaf = iter(range(metadata.num_columns))
-
-    def convert(field: pa.Field) -> _Field:
-        children = tuple(convert(child) for child in _arrow_children(field.type))
-        leaves = tuple(leaf for child in children for leaf in child.leaves) or (next(next_leaf),)
-        field_id = (field.metadata or {}).get(b"PARQUET:field_id")
-        return _Field(field.name, None if field_id is None else int(field_id), children, leaves)
-
-    return tuple(convert(field) for field in metadata.schema.to_arrow_schema())
-
-
-def _arrow_children(type_: pa.DataType) -> list[pa.Field]:
-    if isinstance(type_, pa.BaseExtensionType):
-        return _arrow_children(type_.storage_type)
-    if pa.types.is_struct(type_):
-        return [type_.field(i) for i in range(type_.num_fields)]
-    if pa.types.is_map(type_):
-        return [type_.key_field, type_.item_field]
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_):
-        return [type_.value_field]
-    return []
-
-
-def _match(fields: Sequence[_Field], columns: Sequence[Column]) -> Iterator[tuple[Column, tuple[int, ...]]]:
+def _match(fields: Sequence[ParquetField], columns: Sequence[Column]) -> Iterator[tuple[Column, tuple[int, ...]]]:
     """The columns with statistics of their own, each with its leaves in the file."""
     by_id = {field.field_id: field for field in fields if field.field_id is not None}
     by_name = {} if by_id else {field.name.lower(): field for field in fields}
@@ -140,7 +109,7 @@ def _match(fields: Sequence[_Field], columns: Sequence[Column]) -> Iterator[tupl
 
 
 def _match_by_name(
-    fields: Sequence[_Field], columns: Sequence[Column], name_map: NameMap
+    fields: Sequence[ParquetField], columns: Sequence[Column], name_map: NameMap
 ) -> Iterator[tuple[Column, tuple[int, ...]]]:
     """The columns with statistics of their own, each with its leaves in a file with a name map."""
     by_name = {field.name: field for field in fields}
@@ -151,7 +120,7 @@ def _match_by_name(
 
 
 def _match_column(
-    field: _Field, column: Column, name_map: NameMap | None = None
+    field: ParquetField, column: Column, name_map: NameMap | None = None
 ) -> Iterator[tuple[Column, tuple[int, ...]]]:
     if column.type == "struct":
         matched = _match if name_map is None else partial(_match_by_name, name_map=name_map)
@@ -250,7 +219,7 @@ def _bound(raw: Any, field: Any, type_: str, upper: bool) -> tuple[str, bool] | 
 
 def _bound_value(raw: Any, field: Any, type_: str) -> Comparable | None:
     """A bound of the footer as a value of the column's type; None if the file's type does not determine it."""
-    physical, logical = field.physical_type, json.loads(field.logical_type.to_json())
+    physical, logical = field.physical_type, logical_type(field)
     kind = logical["Type"]
     if type_ in INTEGER_RANGES and physical in ("INT32", "INT64") and kind in ("None", "Int"):
         if kind == "Int" and not logical["isSigned"]:
@@ -293,8 +262,8 @@ def _decimal(raw: Any, scale: int, type_: str) -> Comparable | None:
     return decimal.Decimal((unscaled < 0, tuple(map(int, str(abs(unscaled)))), -scale))
 
 
-def _timestamp(raw: int, logical: dict[str, Any], zoned: bool) -> Comparable | None:
-    if logical["isAdjustedToUTC"] != zoned:
+def _timestamp(raw: int, logical: Mapping[str, Any], zoned: bool) -> Comparable | None:
+    if is_in_utc(logical) != zoned:
         return None
     if abs(raw) == 2**63 - 1:  # the reference's infinities
         return math.copysign(math.inf, raw)

@@ -123,6 +123,37 @@ def spark_write_path(path: str, schemes: Mapping[str, str] = SPARK_SCHEMES) -> s
     return schemes.get(scheme, scheme) + path[len(scheme) :]
 
 
+def storage_root(path: str) -> str:
+    """Where the paths of a store begin: `s3://bucket/`, or `/` for local paths."""
+    match = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*/?", path) if scheme_of(path) not in (None, "file") else None
+    return as_folder(match[0]) if match else "/"
+
+
+def is_in_same_store(path: str, other: str) -> bool:
+    """Whether one file system reads both paths. All buckets of S3 are one store, and all local folders."""
+    return _store(path) == _store(other)
+
+
+def _store(path: str) -> tuple[str, str]:
+    scheme = scheme_of(path) or "file"
+    place = _without_scheme(storage_root(path)).rstrip("/")
+    if scheme in ("abfs", "abfss"):
+        return "abfs", place.partition("@")[2]
+    if scheme in ("hdfs", "viewfs"):
+        return scheme, place
+    return SPARK_SCHEMES.get(scheme, scheme), ""
+
+
+def other_names(path: str) -> list[str]:
+    """Other texts under which catalogs may name the same file."""
+    scheme = scheme_of(path)
+    if scheme is None:
+        return [f"file://{path}"]
+    family = {*(s for s, hadoop in SPARK_SCHEMES.items() if hadoop == SPARK_SCHEMES.get(scheme, scheme))}
+    family |= {SPARK_SCHEMES.get(scheme, scheme)}
+    return [name + path[len(scheme) :] for name in sorted(family - {scheme})]
+
+
 def path_from_spark(file_path: str) -> str:
     """The path or URL of a file, from Spark's `_metadata.file_path`."""
     if scheme_of(file_path) is None and file_path.startswith("file:"):

@@ -11,6 +11,7 @@ from ...lake.commit.staged import CommitInfo
 from ...lake.errors import LakeError, NotFoundError
 from ..change.command_context import CommandContext
 from ..change.rollback import rollback
+from ..maintenance.add_data_files import add_data_files
 from ..maintenance.arguments import Expression, bind
 from ..maintenance.context import MaintenanceContext
 from ..maintenance.flush import flush_inlined_data
@@ -105,6 +106,7 @@ PROCEDURES: Mapping[str, Callable[[CommandContext, dict[str, Any]], int | None]]
     "rollback": rollback,
 }
 LAKE_PROCEDURES: Mapping[str, Callable[..., pa.Table]] = {
+    "add_data_files": add_data_files,
     "flush_inlined_data": flush_inlined_data,
     "merge_adjacent_files": merge_adjacent_files,
     "migrate": migrate,

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
 from ...lake.files import NameMap, NameMapEntry
-from ...lake.partition_values import HIVE_NULL, hive_folder
+from ...lake.partition_values import HIVE_NULL
 from ...lake.types import Column
 from ..sql.types import EXISTS_DEFAULT, has_scan_default, initial_default_literal, query_type, read_type
 from .file_keys import url_decoded
@@ -53,25 +53,23 @@ def _mapped_type(column: Column, entry: NameMapEntry, physical: Mapping[int, str
 
 
 def with_partition_values(rows: DataFrame, columns: Sequence[Column], name_map: NameMap) -> DataFrame:
-    """Fills the columns whose values are only in the file's path."""
+    """Fills the columns whose values are only in the file's path. `lake.path_values` says which texts are NULL."""
     sources = {e.column_id: e.source_name for e in name_map if e.is_partition}
     for column in columns:
         if column.id in sources:
-            # The path is URL-encoded by Spark, and the folder's name once more by its writer.
+            # The path is URL-encoded by Spark, and the folder's value once more by its writer.
             path = url_decoded(F.col("_metadata.file_path"))
-            folder = F.regexp_extract(path, f"/{_literal_pattern(_encoded(sources[column.id]))}=([^/]*)/", 1)
-            value = F.when(folder != HIVE_NULL, url_decoded(folder))
+            folder = F.regexp_extract(path, f"/{_literal_pattern(sources[column.id])}=([^/=]*)/", 1)
+            is_null = (folder == HIVE_NULL) | (F.upper(folder) == "NULL")
+            if column.type != "varchar":
+                is_null |= folder == ""
+            value = F.when(~is_null, url_decoded(folder))
             rows = rows.withColumn(_missing_name(column), value.cast(query_type(column)))
     return rows
 
 
 def _missing_name(column: Column) -> str:
     return f"_lake_missing_{column.id}"
-
-
-def _encoded(name: str) -> str:
-    """A column's name as it is encoded in the name of a folder."""
-    return hive_folder(name, "").removesuffix("=")
 
 
 def _literal_pattern(text: str) -> str:
