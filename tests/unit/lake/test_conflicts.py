@@ -157,7 +157,7 @@ def _on(kind: str) -> IntendedChanges:
         ("rewritten", "deleted_from_table:7,inlined_delete:7", False),
         ("rewritten", "altered_table:7", True),
         ("rewritten", "dropped_table:7", True),
-        ("flushed", "inlined_delete:7", True),
+        ("flushed", "inlined_delete:7", False),
         ("flushed", "inline_flush:7", True),
         ("flushed", "inlined_insert:7", False),
         ("altered", "altered_view:7", True),

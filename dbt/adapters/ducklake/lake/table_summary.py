@@ -109,6 +109,37 @@ def table_summaries(
     return summaries
 
 
+def inlined_row_counts(
+    connection: sa.Connection, catalog: Catalog, at: int, table_ids: Sequence[int] | None = None
+) -> dict[int, int]:
+    """The number of inlined rows of the given tables, or of all, by table id."""
+
+    def selected(column: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+        return sa.true() if table_ids is None else column.in_(table_ids)
+
+    counts: dict[int, int] = defaultdict(int)
+    for row in _inlined_row_totals(connection, catalog, at, selected):
+        counts[row.table_id] += int(row.rows or 0)
+    return counts
+
+
+def inlined_delete_counts(
+    connection: sa.Connection, catalog: Catalog, at: int, table_ids: Sequence[int] | None = None
+) -> Iterator[tuple[int, int, int]]:
+    """The id of a table, the id of one of its data files, and the number of inlined deletes of that file."""
+    names = _inlined_delete_tables(connection, catalog)
+    wanted = names.keys() if table_ids is None else names.keys() & set(table_ids)
+    source = t.inlined_delete(0, _SOURCE)
+    query = (
+        sa.select(sa.literal_column(_ID).label("table_id"), source.c.file_id, sa.func.count().label("rows"))
+        .select_from(source.join(t.data_file, t.data_file.c.data_file_id == source.c.file_id))
+        .where(source.c.begin_snapshot <= at, t.alive(t.data_file, at))
+        .group_by(source.c.file_id)
+    )
+    for row in _for_each_table(connection, query, [(table_id, names[table_id]) for table_id in sorted(wanted)]):
+        yield row.table_id, row.file_id, int(row.rows)
+
+
 def _sum(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     return sa.func.coalesce(sa.func.sum(value), 0)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import sqlalchemy as sa
 
@@ -22,6 +23,7 @@ from ..snapshot import Table
 from ..snapshot_loader import ColumnHistory, read_column_history
 from ..types import Column
 
+T = TypeVar("T")
 PartitionValues = tuple[str | None, ...]
 
 
@@ -103,7 +105,7 @@ def bins_to_merge(
     bins = [
         FileBin(group[0].columns, group[0].partition, group[0].partition_values, tuple(files_of_bin))
         for group in groups.values()
-        for files_of_bin in _packed([stored.file for stored in group], target_size)
+        for files_of_bin in packed([stored.file for stored in group], _live_bytes, target_size)
         if len(files_of_bin) > 1
     ]
     return bins[:max_bins]
@@ -121,7 +123,7 @@ def bins_to_rewrite(
     return [
         FileBin(columns, group[0].partition, group[0].partition_values, tuple(files_of_bin))
         for group in groups.values()
-        for files_of_bin in _packed([stored.file for stored in group], target_size)
+        for files_of_bin in packed([stored.file for stored in group], _live_bytes, target_size)
     ]
 
 
@@ -145,20 +147,20 @@ def bins_to_migrate(
     return [
         FileBin(table.columns, table.partition, (), tuple(files_of_bin))
         for group in groups.values()
-        for files_of_bin in _packed(group, step_bytes)
+        for files_of_bin in packed(group, _live_bytes, step_bytes)
     ]
 
 
-def _packed(files: Sequence[DataFile], target_size: int) -> list[list[DataFile]]:
-    """The files in their order, in parts that reach the target size."""
-    parts: list[list[DataFile]] = []
+def packed(items: Iterable[T], size_of: Callable[[T], int], target_size: int) -> list[list[T]]:
+    """The items in their order, in parts that reach the target size."""
+    parts: list[list[T]] = []
     size = target_size
-    for file in files:
+    for item in items:
         if size >= target_size:
             parts.append([])
             size = 0
-        parts[-1].append(file)
-        size += _live_bytes(file)
+        parts[-1].append(item)
+        size += size_of(item)
     return parts
 
 
