@@ -12,7 +12,9 @@ from ...lake.errors import LakeError, NotFoundError
 from ..change.command_context import CommandContext
 from ..change.rollback import rollback
 from ..maintenance.arguments import Expression, bind
+from ..maintenance.cleanup import cleanup_old_files, delete_orphaned_files
 from ..maintenance.context import MaintenanceContext
+from ..maintenance.expire import expire_snapshots
 from ..maintenance.migrate import migrate
 from ..sql import statements as st
 
@@ -103,6 +105,9 @@ PROCEDURES: Mapping[str, Callable[[CommandContext, dict[str, Any]], int | None]]
     "rollback": rollback,
 }
 LAKE_PROCEDURES: Mapping[str, Callable[..., pa.Table]] = {
+    "cleanup_old_files": cleanup_old_files,
+    "delete_orphaned_files": delete_orphaned_files,
+    "expire_snapshots": expire_snapshots,
     "migrate": migrate,
 }
 """Functions of a MaintenanceContext and of the procedure's arguments."""
