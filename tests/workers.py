@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from dbt.adapters.ducklake.lake.catalog import Catalog
 from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
 from dbt.adapters.ducklake.lake.files import NewDataFile
+from dbt.adapters.ducklake.lake.maintenance.expiry import expire_snapshots
 from dbt.adapters.ducklake.lake.snapshot_loader import Snapshots
 from dbt.adapters.ducklake.lake.stats import ColumnStats
 from dbt.adapters.ducklake.lake.transaction import Transaction
@@ -86,6 +87,18 @@ def die_in_a_commit(catalog: str, data_path: str, after: int) -> None:
     transaction.truncate(table)
     transaction.append(table, [paper_file(f"dead-{n}.parquet", 5) for n in range(100)])
     transaction.set_option("target_file_size", "1MB", table=table)
+    _die_after_statements(lake, after)
+    transaction.commit()
+
+
+def die_in_an_expiry(catalog: str, data_path: str, after: int) -> None:
+    """Expires all snapshots that it may, and is killed after so many of its writing statements."""
+    lake = Catalog.open(catalog, data_path)
+    _die_after_statements(lake, after)
+    expire_snapshots(lake, versions=range(1000))
+
+
+def _die_after_statements(lake: Catalog, after: int) -> None:
     written = 0
 
     @sa.event.listens_for(lake._engine, "after_cursor_execute")
@@ -94,5 +107,3 @@ def die_in_a_commit(catalog: str, data_path: str, after: int) -> None:
         written += statement.lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE"))
         if written >= after:
             os.kill(os.getpid(), signal.SIGKILL)
-
-    transaction.commit()

@@ -35,7 +35,7 @@ class Database:
     """Whether the reference stores inlined structs as text in the form of SQL."""
     is_server = True
     """Whether there is a connection that can break, rather than a file."""
-    max_dropped_tables: int | None = None
+    max_dropped_tables: ClassVar[int | None] = None
     """How many tables one transaction may drop; None if it does not matter."""
     isolation_level: ClassVar[str | None] = None
     """What a transaction asks for if the database's default lets two queries see different states."""
