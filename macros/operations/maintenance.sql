@@ -40,3 +40,18 @@
 {% macro ducklake_migrate_partitioning(table_name=none, schema=none, max_steps=none, dry_run=false) -%}
   {{ ducklake_call('ducklake_migrate_partitioning', table_name, schema, {'max_steps': max_steps, 'dry_run': dry_run}) }}
 {%- endmacro %}
+
+{#- dbt run-operation ducklake_expire_snapshots --args '{older_than: "7 days", dry_run: true}'; or versions: [2, 3] -#}
+{% macro ducklake_expire_snapshots(versions=none, older_than=none, dry_run=false) -%}
+  {{ ducklake_call('ducklake_expire_snapshots', arguments={'versions': versions, 'older_than': older_than, 'dry_run': dry_run}) }}
+{%- endmacro %}
+
+{#- dbt run-operation ducklake_cleanup_old_files --args '{older_than: "7 days"}' -#}
+{% macro ducklake_cleanup_old_files(older_than=none, cleanup_all=false, dry_run=false) -%}
+  {{ ducklake_call('ducklake_cleanup_old_files', arguments={'older_than': older_than, 'cleanup_all': cleanup_all, 'dry_run': dry_run}) }}
+{%- endmacro %}
+
+{#- dbt run-operation ducklake_delete_orphaned_files --args '{older_than: "7 days", dry_run: true}' -#}
+{% macro ducklake_delete_orphaned_files(older_than=none, cleanup_all=false, dry_run=false) -%}
+  {{ ducklake_call('ducklake_delete_orphaned_files', arguments={'older_than': older_than, 'cleanup_all': cleanup_all, 'dry_run': dry_run}) }}
+{%- endmacro %}

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from . import tables as t
 from .databases.base import Database, driver_message
 from .databases.connection_string import parse_catalog
-from .errors import CatalogError, NotFoundError, ReadOnlyError
+from .errors import CatalogError, ConflictError, NotFoundError, ReadOnlyError
 from .format_versions import FORMAT_VERSIONS, NEW_LAKES, WRITABLE_VERSIONS, FormatVersion
 from .lake_creation import create_lake, load_settings
 from .migration import can_migrate
@@ -168,10 +168,14 @@ class Catalog:
         self._engine.dispose()
 
     @contextmanager
-    def read(self) -> Iterator[sa.Connection]:
-        """A short read transaction, in which all queries see the same state of the catalog."""
+    def read(self, other_schema: str | None = None) -> Iterator[sa.Connection]:
+        """A short read transaction, in which all queries see the same state of the catalog.
+
+        `other_schema` is that of another lake in the same database, to read that one's catalog.
+        """
+        engine = self._engine if other_schema is None else self._engine.execution_options(lake_schema=other_schema)
         try:
-            with self.database.transaction(self._engine, write=False) as connection:
+            with self.database.transaction(engine, write=False) as connection:
                 yield connection
         except sa.exc.DBAPIError as error:
             reason = driver_message(error)
@@ -239,7 +243,7 @@ class Catalog:
         raise NotFoundError(f"there is no snapshot {version}: {reason}; nearest to it there is {nearest}")
 
     def snapshot_at_timestamp(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
-        """The snapshot that was the latest one at that moment."""
+        """The snapshot that was the latest one at that moment. Raises if it may be one that was expired."""
         sort_key = self.database.timestamp_sort_key
         row = connection.execute(
             sa.select(t.snapshot)
@@ -248,12 +252,30 @@ class Catalog:
             .limit(1)
         ).first()
         if row is not None:
+            ids = t.snapshot.c.snapshot_id
+            following = connection.scalar(sa.select(sa.func.min(ids)).where(ids > row.snapshot_id))
+            if following is not None and following > row.snapshot_id + 1:
+                raise NotFoundError(
+                    f"there is no snapshot at {moment.isoformat()}: which one was the latest is not known: those"
+                    f" between {row.snapshot_id} and {following} were expired; read one of these two by its version"
+                )
             return SnapshotInfo.from_row(row)
         first = connection.execute(sa.select(t.snapshot).order_by(t.snapshot.c.snapshot_id).limit(1)).one()
         raise NotFoundError(
             f"there is no snapshot at {moment.isoformat()}: the lake's first is {first.snapshot_id}"
             f" of {first.snapshot_time.isoformat()}"
         )
+
+    def check_not_expired(self, connection: sa.Connection, snapshot_id: int) -> None:
+        """Raises if a snapshot that a transaction reads was expired after it began: rows of its files may be gone."""
+        if (
+            connection.scalar(sa.select(t.snapshot.c.snapshot_id).where(t.snapshot.c.snapshot_id == snapshot_id))
+            is None
+        ):
+            raise ConflictError(
+                f"snapshot {snapshot_id}, which the transaction reads, was expired after it began; run it again, and"
+                " keep snapshots longer than transactions take"
+            )
 
     def first_snapshot_since(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
         """The first snapshot that was committed at that moment or later."""

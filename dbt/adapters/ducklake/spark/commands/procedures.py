@@ -13,7 +13,9 @@ from ..change.command_context import CommandContext
 from ..change.rollback import rollback
 from ..maintenance.add_data_files import add_data_files
 from ..maintenance.arguments import Expression, bind
+from ..maintenance.cleanup import cleanup_old_files, delete_orphaned_files
 from ..maintenance.context import MaintenanceContext
+from ..maintenance.expire import expire_snapshots
 from ..maintenance.flush import flush_inlined_data
 from ..maintenance.merge_files import merge_adjacent_files, migrate_partitioning, rewrite_data_files
 from ..maintenance.migrate import migrate
@@ -107,6 +109,9 @@ PROCEDURES: Mapping[str, Callable[[CommandContext, dict[str, Any]], int | None]]
 }
 LAKE_PROCEDURES: Mapping[str, Callable[..., pa.Table]] = {
     "add_data_files": add_data_files,
+    "cleanup_old_files": cleanup_old_files,
+    "delete_orphaned_files": delete_orphaned_files,
+    "expire_snapshots": expire_snapshots,
     "flush_inlined_data": flush_inlined_data,
     "merge_adjacent_files": merge_adjacent_files,
     "migrate": migrate,
