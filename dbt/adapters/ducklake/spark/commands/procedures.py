@@ -17,6 +17,8 @@ from ..maintenance.cleanup import cleanup_old_files, delete_orphaned_files
 from ..maintenance.context import MaintenanceContext
 from ..maintenance.expire import expire_snapshots
 from ..maintenance.flush import flush_inlined_data
+from ..maintenance.health import health
+from ..maintenance.maintain import checkpoint, maintain
 from ..maintenance.merge_files import merge_adjacent_files, migrate_partitioning, rewrite_data_files
 from ..maintenance.migrate import migrate
 from ..sql import statements as st
@@ -109,10 +111,13 @@ PROCEDURES: Mapping[str, Callable[[CommandContext, dict[str, Any]], int | None]]
 }
 LAKE_PROCEDURES: Mapping[str, Callable[..., pa.Table]] = {
     "add_data_files": add_data_files,
+    "checkpoint": checkpoint,
     "cleanup_old_files": cleanup_old_files,
     "delete_orphaned_files": delete_orphaned_files,
     "expire_snapshots": expire_snapshots,
     "flush_inlined_data": flush_inlined_data,
+    "health": health,
+    "maintain": maintain,
     "merge_adjacent_files": merge_adjacent_files,
     "migrate": migrate,
     "migrate_partitioning": migrate_partitioning,

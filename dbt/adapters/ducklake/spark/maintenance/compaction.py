@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
+from pyspark import inheritable_thread_target
 
 from ...lake.commit.staged import Compaction
 from ...lake.errors import ConflictError
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 STEP_BYTES = 16 << 30
 """A step compacts bins of about so many bytes, and is one snapshot."""
+STEP_BYTES_IN_TIME = 1 << 30
+"""The same where the time is limited: it is looked at between steps."""
 SMALL_BIN_BYTES = 32 << 20
 """Bins of several partitions up to this size are written by one job, which shuffles their rows."""
 _PARALLEL_JOBS = 4
@@ -79,7 +82,10 @@ def compact_table(
         with context.lake.catalog.read() as connection:
             bins = plan.bins(connection, transaction, table)[:max_bins]
         conflicts = 0
-        for step in [[file_bin] for file_bin in bins] if plan.moves_partitions else _steps(bins):
+        step_bytes = STEP_BYTES if context.deadline is None else STEP_BYTES_IN_TIME
+        for step in [[file_bin] for file_bin in bins] if plan.moves_partitions else _steps(bins, step_bytes):
+            if context.is_late:
+                return totals
             committed = _compact_step(context, table_id, plan, step)
             totals = totals.plus(committed)
             done = {source.id for compaction in committed for source in compaction.sources}
@@ -91,11 +97,11 @@ def compact_table(
     return totals
 
 
-def _steps(bins: Sequence[FileBin]) -> Iterator[list[FileBin]]:
+def _steps(bins: Sequence[FileBin], step_bytes: int) -> Iterator[list[FileBin]]:
     step: list[FileBin] = []
     size = 0
     for file_bin in bins:
-        if step and size + file_bin.live_bytes > STEP_BYTES:
+        if step and size + file_bin.live_bytes > step_bytes:
             yield step
             step, size = [], 0
         step.append(file_bin)
@@ -117,8 +123,10 @@ def _compact_step(
     jobs = _jobs(bins, plan, is_sorted=bool(plan.z_order) or table.sort is not None)
     finished: list[Compaction] = []
     try:
+        # The jobs of the threads have the tags of this one, by which they are cancelled.
+        run = inheritable_thread_target(context.planner.spark)(lambda job: _run(context, transaction, table, plan, job))
         with ThreadPoolExecutor(min(_PARALLEL_JOBS, len(jobs)), thread_name_prefix="lake-compaction") as pool:
-            for compactions in pool.map(lambda job: _run(context, transaction, table, plan, job), jobs):
+            for compactions in pool.map(run, jobs):
                 finished += compactions
         committed = _commit(context, transaction, table_id, plan.message, finished)
     except BaseException:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 from ...lake.errors import NotFoundError
@@ -27,6 +28,12 @@ class MaintenanceContext:
     current_schema: str
     other_lakes: tuple[Lake, ...] = ()
     """The other lakes of the session."""
+    deadline: float | None = None
+    """The time of `time.monotonic()` after which no further step begins."""
+
+    @property
+    def is_late(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
     def begin(self, message: str) -> Transaction:
         """A transaction on the newest snapshot, whose commit has this message."""
