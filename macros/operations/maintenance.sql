@@ -1,8 +1,8 @@
 {#- The operations that maintain a lake. Arguments and results are those of the procedures that CALL runs. -#}
 {#- A macro prints the procedure's rows. `table_name` is the name of a model, a source, or a table of the lake. -#}
-{% macro ducklake_call(procedure, table_name=none, schema=none, arguments={}) -%}
-  {%- set relation = ducklake_resolve_relation(table_name if schema is none else schema ~ '.' ~ table_name) if table_name is not none -%}
-  {{ print(adapter.call_procedure(procedure, relation, none if relation else schema, arguments)) }}
+{% macro ducklake_call(procedure, table_name=none, schema=none, arguments={}, as_json=false) -%}
+  {%- set relation = ducklake_resolve_relation(table_name if schema is none else schema ~ '.' ~ table_name) if table_name is not none else none -%}
+  {{ print(adapter.call_procedure(procedure, relation, none if relation else schema, arguments, as_json)) }}
 {%- endmacro %}
 
 {#- dbt run-operation ducklake_add_data_files --args '{table_name: orders, files: [archive/2024, "archive/2025/*.parquet"]}' -#}
@@ -54,4 +54,25 @@
 {#- dbt run-operation ducklake_delete_orphaned_files --args '{older_than: "7 days", dry_run: true}' -#}
 {% macro ducklake_delete_orphaned_files(older_than=none, cleanup_all=false, dry_run=false) -%}
   {{ ducklake_call('ducklake_delete_orphaned_files', arguments={'older_than': older_than, 'cleanup_all': cleanup_all, 'dry_run': dry_run}) }}
+{%- endmacro %}
+
+{#- dbt run-operation ducklake_maintain --args '{table_name: orders}': flushes, rewrites and merges where it is worth it -#}
+{% macro ducklake_maintain(table_name=none, schema=none, small_files=none, deleted_share=none, inlined_rows=none,
+    max_seconds=none) -%}
+  {{ ducklake_call('ducklake_maintain', table_name, schema, {
+      'small_files': small_files, 'deleted_share': deleted_share, 'inlined_rows': inlined_rows,
+      'max_seconds': max_seconds}) }}
+{%- endmacro %}
+
+{#- dbt run-operation ducklake_checkpoint, or on-run-end: "{{ ducklake_checkpoint() }}" -#}
+{% macro ducklake_checkpoint(dry_run=false) -%}
+  {% if execute %}{{ ducklake_call('ducklake_checkpoint', arguments={'dry_run': dry_run}) }}{% endif %}
+{%- endmacro %}
+
+{#- dbt run-operation ducklake_health, or with --args '{as_json: true}': what tables need, and what would mend it -#}
+{% macro ducklake_health(table_name=none, schema=none, small_files=none, deleted_share=none, inlined_rows=none,
+    orphans=true, as_json=false) -%}
+  {{ ducklake_call('ducklake_health', table_name, schema, {
+      'small_files': small_files, 'deleted_share': deleted_share, 'inlined_rows': inlined_rows,
+      'orphans': orphans}, as_json) }}
 {%- endmacro %}

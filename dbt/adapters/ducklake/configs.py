@@ -10,6 +10,7 @@ from dbt.adapters.protocol import AdapterConfig
 from dbt_common.exceptions import CompilationError
 
 from .incremental import check_strategy
+from .maintenance import MaintenanceSettings
 from .other_adapters import check_own_config
 from .table_layout import TableLayout
 
@@ -28,6 +29,7 @@ class DucklakeConfig(AdapterConfig):
     commit_message: str | None = None
     commit_author: str | None = None
     commit_extra_info: dict[str, Any] | None = None
+    maintenance: bool | str | dict[str, Any] | None = None
 
 
 def check_model_config(config: Any) -> None:
@@ -40,6 +42,7 @@ def check_model_config(config: Any) -> None:
         value = config.get(name)
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise CompilationError(f"{name} takes a text, and it is {value!r}")
+    MaintenanceSettings.parse(config.get("maintenance"))
     extra = config.get("commit_extra_info")
     if extra is not None and not isinstance(extra, Mapping):
         raise CompilationError(f"commit_extra_info takes names and values, and it is {extra!r}")

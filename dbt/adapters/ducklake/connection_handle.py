@@ -118,6 +118,8 @@ class Handle:
         """Gives the Spark jobs that follow the name of the connection, which is that of the node."""
         name = str(getattr(self._connection, "name", None) or "dbt")
         # Spark Connect separates tags with commas. A node can run more than once in a process.
+        self.committed_snapshot: int | None = None
+        """The snapshot of the node, once it has committed one."""
         self._node = RunningNode(self.session, name, f"{name.replace(',', '_')}-{next(_node_numbers)}")
 
     def cursor(self) -> Cursor:
@@ -133,6 +135,16 @@ class Handle:
                 yield
         finally:
             self._cancellable_blocks -= 1
+
+    @contextmanager
+    def cancelled_after(self, seconds: float) -> Iterator[None]:
+        """Cancels the Spark jobs of the block when it takes longer."""
+        timer = threading.Timer(seconds, self.session.cancel, [self._node.tag])
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _raise_if_cancelled(self) -> None:
         if self._cancelled.is_set():
@@ -188,6 +200,7 @@ class Handle:
         self._raise_if_cancelled()
         responses, self._responses = self._responses, []
         result, changes = self.session.lake().catalog.retry.on_conflict(self._commit_once, self._replay)
+        self.committed_snapshot = result.snapshot_id
         rows_written = changes.rows_added + changes.rows_updated
         for response in responses:
             response._message = _response_text(result.snapshot_id, rows_written, changes.files_added, response.notes)

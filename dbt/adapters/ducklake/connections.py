@@ -30,6 +30,7 @@ from .connection_handle import CommitContext, Cursor, Handle, LakeResponse
 from .credentials import DucklakeCredentials
 from .lake.errors import LakeError
 from .lake.migration import Migration
+from .maintenance import RunBudget
 from .spark.engine.errors import message_of
 from .spark.session import LakeSession
 
@@ -81,6 +82,7 @@ class DucklakeConnectionManager(SQLConnectionManager):
         super().__init__(profile, mp_context)
         self._thread = _ThreadState()
         self._runs_nodes = False
+        self.maintenance_budget = RunBudget()
 
     @property
     def session(self) -> LakeSession:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.contracts.connection import Credentials
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 from .lake.databases.connection_string import parse_catalog
 from .lake.errors import LakeError
 from .lake.format_versions import WRITABLE_VERSIONS
 from .lake.retry import Retry
+from .maintenance import MaintenanceSettings
 from .spark.engine.keep_alive import parse_duration
 from .spark.session import LakeSession
 
@@ -49,6 +50,14 @@ def _is_duration(value: Any) -> bool:
     return True
 
 
+def _is_maintenance(value: Any) -> bool:
+    try:
+        MaintenanceSettings.parse(value)
+    except CompilationError as error:
+        raise DbtRuntimeError(f"the field {error.msg}") from error
+    return True
+
+
 @dataclass(frozen=True)
 class _Rule:
     """What a field accepts. An error never shows the value of a secret field."""
@@ -75,6 +84,7 @@ _FIELDS: Mapping[str, _Rule] = {
     "retry": _Rule(_is_mapping, "the fields max_count, wait_ms and backoff"),
     "spark": _Rule(_is_mapping, "the fields master or remote, config and keep_alive"),
     "storage": _Rule(_is_mapping, "the fields endpoint, region, key, secret and session_token", secret=True),
+    "maintenance": _Rule(_is_maintenance, "auto, off, or limits such as small_files"),
     "attach": _Rule(lambda v: isinstance(v, list), "a list of lakes, each with name and catalog", secret=True),
 }
 _RETRY: Mapping[str, _Rule] = {
@@ -139,6 +149,7 @@ class DucklakeCredentials(Credentials):
     retry: dict[str, Any] | None = None
     spark: dict[str, Any] | None = field(default=None, repr=False)
     storage: dict[str, Any] | None = field(default=None, repr=False)
+    maintenance: bool | str | dict[str, Any] | None = None
     attach: list[dict[str, Any]] | None = field(default=None, repr=False)
 
     @classmethod

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import json
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -14,12 +16,13 @@ from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
-from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.connection import AdapterResponse, ConnectionState
 from dbt.adapters.contracts.relation import RelationConfig, RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import PySparkException
 
 from . import docs, incremental, python_models, seeds
 from .column import DucklakeColumn
@@ -32,6 +35,7 @@ from .history.node_commit import NodeCommit, dbt_command, default_message
 from .lake.errors import LakeError, NotFoundError, SchemaChangeError
 from .lake.snapshot import Macro, Schema, Table, View
 from .lake.types import Column
+from .maintenance import MaintenanceSettings, describe
 from .other_adapters import IgnoredSettings, PackageConfig
 from .progress import at_terminal, progress_log
 from .relation import DucklakeRelation
@@ -100,6 +104,38 @@ class DucklakeAdapter(HistoryMethods):
         check_model_config(settings)
         if isinstance(settings, PackageConfig) and settings.ignored:
             self._ignored_settings.add(config.model.package_name, config.model.unique_id, settings.ignored)
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        """Maintains the table of a node that has committed, if that is set. It never fails the node."""
+        settings = MaintenanceSettings.parse(config.get("maintenance"))
+        if config.get("maintenance") is None:
+            settings = MaintenanceSettings.parse(self.config.credentials.maintenance)
+        connection = self.connections.get_if_exists()
+        if settings is None or connection is None or connection.state != ConnectionState.OPEN:
+            return
+        if connection.handle.committed_snapshot is not None and not self.session.in_transaction:
+            self._maintain(config.model, settings)
+
+    def _maintain(self, node: Any, settings: MaintenanceSettings) -> None:
+        budget = self.connections.maintenance_budget
+        seconds = budget.remaining_seconds(settings)
+        if seconds <= 0:
+            return
+        name = self.Relation.create(schema=node.schema, identifier=node.alias).include(database=False).render()
+        start = time.monotonic()
+        try:
+            with self.handle.cancellable(), self.handle.cancelled_after(seconds):
+                rows = self.session.call(
+                    "ducklake_maintain", node.database, name, max_seconds=seconds, **settings.arguments()
+                )
+            for line in describe(rows.to_pylist()):
+                logger.info(f"Maintained {line}")
+        except NotFoundError:
+            logger.debug(f"{name} is no table of a lake, and needs no maintenance")
+        except (LakeError, PySparkException) as error:
+            logger.warning(f"Maintenance of {name} was left for the next run: {str(error).splitlines()[0]}")
+        finally:
+            budget.spend(time.monotonic() - start)
 
     def _settings(self, config: Any) -> Any:
         """The settings of a model. For one of an installed package, without those that are for other adapters."""
@@ -415,9 +451,14 @@ class DucklakeAdapter(HistoryMethods):
 
     @available.parse(lambda *a, **k: "")
     def call_procedure(
-        self, procedure: str, relation: DucklakeRelation | None, schema: str | None, arguments: Mapping[str, Any]
+        self,
+        procedure: str,
+        relation: DucklakeRelation | None,
+        schema: str | None,
+        arguments: Mapping[str, Any],
+        as_json: bool = False,
     ) -> str:
-        """Calls a procedure that maintains the lake. Returns its rows as a table to print."""
+        """Calls a procedure that maintains the lake. Returns its rows to print: as a table, or as JSON."""
         scope: dict[str, Any] = {"schema": schema} if schema is not None else {}
         lake = []
         if relation is not None:
@@ -425,10 +466,13 @@ class DucklakeAdapter(HistoryMethods):
         given = {name: value for name, value in arguments.items() if value is not None}
         with self.connections.exception_handler(procedure), self.handle.cancellable():
             rows = self.session.call(procedure, *lake, **scope, **given)
+        if as_json:
+            return json.dumps(rows.to_pylist(), indent=2, default=str)
         if not rows.num_rows:
             return f"{procedure}: nothing to do"
-        columns = [["" if value is None else str(value) for value in column] for column in rows.to_pydict().values()]
-        return text_table(rows.column_names, list(zip(*columns, strict=True)))
+        shown = {name: values for name, values in rows.to_pydict().items() if any(v is not None for v in values)}
+        columns = [["" if value is None else str(value) for value in values] for values in shown.values()]
+        return text_table(list(shown), list(zip(*columns, strict=True)))
 
     @classmethod
     def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 
 from ...lake.errors import LakeError
 from ...lake.maintenance.health import TableHealth, table_health
@@ -140,10 +141,12 @@ def _timed(
             rows = rewrite_data_files(context, _quoted(table), schema=schema, delete_threshold=delete_threshold)
         else:
             rows = merge_adjacent_files(context, _quoted(table), schema=schema)
-    except LakeError as error:
-        note = f"left for the next time: {error}"
+    except (LakeError, PySparkException) as error:  # its Spark jobs are cancelled when its time is over
+        if not isinstance(error, LakeError) and not context.is_late:
+            raise
+        note = f"left for the next time: {str(error).splitlines()[0]}"
     if context.is_late:
-        note = note or "stopped at the end of its time; the next run goes on"
+        note = "stopped at the end of its time; the next run goes on"
     seconds = round(time.monotonic() - start, 3)
     found = list(_done(operation, rows)) if rows is not None else []
     for done in found or ([Done(operation, schema, table)] if note else []):
