@@ -27,6 +27,19 @@ MAINTENANCE = (
     ("call ducklake_flush_inlined_data('lake')",),
 )
 
+MAINTENANCE_BY_SPARK = (
+    ("call ducklake_merge_adjacent_files()",),
+    ("call ducklake_rewrite_data_files(delete_threshold => 0.0)",),
+    ("call ducklake_rewrite_data_files(delete_threshold => 0.5)", "call ducklake_merge_adjacent_files('t')"),
+    ("call ducklake_flush_inlined_data()",),
+    ("call ducklake_flush_inlined_data()", "call ducklake_merge_adjacent_files()"),
+    ("call ducklake_migrate_partitioning()",),
+    (
+        "call ducklake_cleanup_old_files(cleanup_all => true)",
+        "call ducklake_delete_orphaned_files(cleanup_all => true)",
+    ),
+)
+
 
 @dataclass
 class Model:
@@ -239,6 +252,7 @@ class Run:
         self.done: list[str] = []
         self.versions: dict[int, Content] = {}
         self.maintained = False
+        self.expired = False
         self.vectors = seed % 4 == 3
         """Whether Spark writes deletion vectors. DuckDB 1.5 does not, since its vectors lose the history of deletes."""
 
@@ -263,7 +277,7 @@ class Run:
             self.look()
         self.look_back()
         for _ in range(looks):
-            if self.random.random() < 0.5:
+            if self.random.random() < 0.5 and not self.expired:
                 self.look_at_changes()
         if self.random.randrange(3) < looks:
             self.go_back()
@@ -272,14 +286,26 @@ class Run:
         chance = self.random.random()
         if chance < 0.12:
             self.on(engine, self.writer.table_statement())
-        elif chance < 0.22:
-            self.maintained = True
-            self.on("duckdb", *self.random.choice(MAINTENANCE))
-        elif chance < 0.40 and engine == "spark":
+        elif chance < 0.30:
+            self.maintain(self.random.choice(("spark", "duckdb")))
+        elif chance < 0.45 and engine == "spark":
             statements = [self.writer.row_statement() for _ in range(self.random.randrange(2, 5))]
             self.on("spark", "begin", *statements, "commit")
         else:
             self.on(engine, self.writer.row_statement())
+
+    def maintain(self, engine: str) -> None:
+        self.maintained = True
+        if engine == "duckdb":
+            self.on("duckdb", *self.random.choice(MAINTENANCE))
+        elif self.random.random() < 0.8 or len(self.versions) < 4:
+            self.on("spark", *self.random.choice(MAINTENANCE_BY_SPARK))
+        else:
+            expired = self.random.sample(sorted(self.versions)[:-1], 2)
+            self.on("spark", f"call ducklake_expire_snapshots(versions => {expired})", *MAINTENANCE_BY_SPARK[-1])
+            self.expired = True
+            for version in expired:
+                del self.versions[version]
 
     def on(self, engine: str, *statements: str) -> None:
         self.done += [f"{engine}: {statement}" for statement in statements]
