@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import json
 import re
@@ -13,6 +14,7 @@ import pytest
 from dbt.tests.util import rm_file, run_dbt, run_dbt_and_capture, write_file
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.ducklake.history import consumed_changes
 from dbt.adapters.ducklake.lake.databases.base import Database
 
 from .. import reference
@@ -230,6 +232,24 @@ class TestNewChanges:
         assert sorted(r[2] for r in rows(ask, project, "events")) == [1, 2, 4, 9]
         run_dbt(["run", "-s", "events"])
         assert sorted(r[2] for r in rows(ask, project, "events")) == [1, 2, 4, 9]
+
+    def test_progress_without_changes_is_recorded_so_that_expiry_does_not_overtake_it(
+        self, project: Any, ask: Ask, orders: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run_dbt(["run", "-s", "events"])
+        project.run_sql(f"create or replace table {project.test_schema}.other as select 1 as id")
+        before = newest(ask)
+        run_dbt(["run", "-s", "events"])
+        assert newest(ask) == before, "it was recorded less than a day ago"
+        monkeypatch.setattr(consumed_changes, "_NOTED_EVERY", datetime.timedelta(0))
+        run_dbt(["run", "-s", "events"])
+        assert newest(ask) == before + 1
+        project.run_sql(f"insert into {orders} values (500, 1)")
+        run_dbt(["run-operation", "ducklake_expire_snapshots", "--args", f"{{versions: {list(range(1, before))}}}"])
+        count = len(rows(ask, project, "events"))
+        run_dbt(["run", "-s", "events"])
+        assert [r[2] for r in rows(ask, project, "events") if r[0] > before + 1] == [500]
+        assert len(rows(ask, project, "events")) == count + 1
 
     def test_a_failure_between_any_two_steps_of_a_commit_loses_and_repeats_nothing(
         self, project: Any, ask: Ask, orders: str, monkeypatch: pytest.MonkeyPatch

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection
 from dbt_common.exceptions import DbtRuntimeError
@@ -24,8 +24,18 @@ from .spark.sql.statements import Commit, Statement, split
 _view_numbers = count(1)
 _node_numbers = count(1)
 
-CommitInfoFactory = Callable[[list[Input], ChangeCounts], CommitInfo]
-"""Makes the author, message and extra info of a node's commit from its inputs and its changes."""
+
+class CommitInfoFactory(Protocol):
+    """Makes the author, message and extra info of a node's commit from its inputs and its changes."""
+
+    def __call__(self, inputs: Sequence[Input], changes: ChangeCounts) -> CommitInfo: ...
+
+    def with_progress(self, info: CommitInfo, session: LakeSession, inputs: Sequence[Input]) -> CommitInfo | None:
+        """The info for a snapshot of a node that changed nothing, if there is something to record."""
+
+    @property
+    def database(self) -> str:
+        """The lake that the node writes."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +222,12 @@ class Handle:
     def _commit_once(self) -> tuple[Result, ChangeCounts]:
         changes = self.session.change_counts()
         make_info = self.commit_context.node_commit_info
-        info = make_info(self.session.inputs(), changes) if make_info is not None else None
+        if make_info is None:
+            return self.session.commit(), changes
+        inputs = self.session.inputs()
+        info = make_info(inputs, changes)
+        if not self.session.has_changes and (noted := make_info.with_progress(info, self.session, inputs)) is not None:
+            return self.session.commit(noted, noted_in=make_info.database), changes
         return self.session.commit(info), changes
 
     def _replay(self) -> bool:

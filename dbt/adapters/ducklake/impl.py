@@ -22,6 +22,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from . import docs, incremental, python_models, seeds
@@ -35,10 +36,11 @@ from .history.node_commit import NodeCommit, dbt_command, default_message
 from .lake.errors import LakeError, NotFoundError, SchemaChangeError
 from .lake.snapshot import Macro, Schema, Table, View
 from .lake.types import Column
-from .maintenance import MaintenanceSettings, describe
+from .maintenance import MIN_SECONDS, MaintenanceSettings, describe
 from .other_adapters import IgnoredSettings, PackageConfig
 from .progress import at_terminal, progress_log
 from .relation import DucklakeRelation
+from .spark.engine.errors import message_of
 from .spark.sql.definitions import with_new_fields
 from .spark.sql.quoting import quoted, string_literal
 from .spark.sql.types import query_type
@@ -119,7 +121,7 @@ class DucklakeAdapter(HistoryMethods):
     def _maintain(self, node: Any, settings: MaintenanceSettings) -> None:
         budget = self.connections.maintenance_budget
         seconds = budget.remaining_seconds(settings)
-        if seconds <= 0:
+        if seconds < MIN_SECONDS:
             return
         name = self.Relation.create(schema=node.schema, identifier=node.alias).include(database=False).render()
         start = time.monotonic()
@@ -132,8 +134,8 @@ class DucklakeAdapter(HistoryMethods):
                 logger.info(f"Maintained {line}")
         except NotFoundError:
             logger.debug(f"{name} is no table of a lake, and needs no maintenance")
-        except (LakeError, PySparkException) as error:
-            logger.warning(f"Maintenance of {name} was left for the next run: {str(error).splitlines()[0]}")
+        except (LakeError, PySparkException, Py4JError) as error:
+            logger.warning(f"Maintenance of {name} was left for the next run: {message_of(error).splitlines()[0]}")
         finally:
             budget.spend(time.monotonic() - start)
 

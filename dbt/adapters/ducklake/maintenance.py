@@ -12,6 +12,9 @@ from dbt_common.exceptions import CompilationError
 
 from .spark.maintenance.maintain import DELETED_SHARE, INLINED_ROWS, SMALL_FILES
 
+MIN_SECONDS = 1.0
+"""With less time left, nothing is begun: it would be cancelled."""
+
 
 @dataclass(frozen=True)
 class MaintenanceSettings:

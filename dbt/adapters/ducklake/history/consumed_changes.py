@@ -6,8 +6,9 @@ this from the snapshots of the node's table, so progress and rows are always of 
 
 from __future__ import annotations
 
+import datetime
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +22,34 @@ from ..lake.snapshot_changes import parse_changes
 from ..spark.change.rollback import EXTRA_INFO_KEY as ROLLBACK_KEY
 from ..spark.read.context import ChangeRange
 from ..spark.read.lakes import Lake
+from ..spark.results import Input
 from ..spark.session import LakeSession
-from .node_commit import parse_extra_info
+from .extra_info import parse_extra_info
 
 _PAGE_SIZE = 50
+
+
+PROGRESS_KEY = "progress_of_table"
+"""The key in a commit's extra info with the table of a node that consumed changes and found nothing to do."""
+_NOTED_EVERY = datetime.timedelta(days=1)
+
+
+def must_note_progress(session: LakeSession, inputs: Iterable[Input]) -> bool:
+    """Whether a node that changed nothing should record up to where it consumed changes.
+
+    Else the expiry of snapshots could overtake it. Once a day is enough.
+    """
+    for read in inputs:
+        consumed = read.change_range
+        if consumed is None or consumed.since is None or consumed.until <= consumed.since:
+            continue
+        catalog = session.lake(read.name.partition(".")[0]).catalog
+        with catalog.read() as connection:
+            times = catalog.commit_times(connection, [consumed.since])
+        since = times.get(consumed.since)
+        if since is None or datetime.datetime.now(datetime.timezone.utc) - since >= _NOTED_EVERY:
+            return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -115,7 +140,8 @@ class ChangeConsumer:
                             before = min(before, int(rollback["version"]) + 1)
                     elif extra_info.get("node_id") == self.node_id:
                         changed_ids = {i for _, i in parse_changes(row.changes_made or "").relation_changes}
-                        if table.id in changed_ids or row.snapshot_id == created_at:
+                        is_progress = extra_info.get(PROGRESS_KEY) == table.id
+                        if is_progress or table.id in changed_ids or row.snapshot_id == created_at:
                             rebuilt = row.snapshot_id == created_at or bool(extra_info.get("full_refresh"))
                             yield extra_info, rebuilt
                 if len(rows) < _PAGE_SIZE:

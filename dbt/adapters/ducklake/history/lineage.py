@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from ..lake import tables as t
 from ..lake.snapshot_changes import parse_changes
 from ..spark.read.lakes import Lake
-from .node_commit import parse_extra_info
+from .extra_info import parse_extra_info
 
 MAX_SNAPSHOTS = 10_000
 """How many snapshots of each lake the lineage covers: the newest ones."""

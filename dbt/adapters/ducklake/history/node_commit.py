@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
@@ -15,6 +16,9 @@ from ..incremental import strategy_of
 from ..lake.commit.staged import CommitInfo
 from ..lake.transaction import ChangeCounts
 from ..spark.results import Input
+from ..spark.session import LakeSession
+from .consumed_changes import PROGRESS_KEY, must_note_progress
+from .extra_info import parse_extra_info
 
 
 def dbt_command(config: Any) -> str:
@@ -24,15 +28,6 @@ def dbt_command(config: Any) -> str:
 
 def default_message(config: Any, subject: str) -> str:
     return f"dbt {dbt_command(config)}: {subject}"
-
-
-def parse_extra_info(text: str | None) -> Mapping[str, Any]:
-    """The extra info of any commit. Empty for text of other writers that is not a JSON object."""
-    try:
-        extra_info = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return extra_info if isinstance(extra_info, Mapping) else {}
 
 
 class NodeCommit:
@@ -51,6 +46,21 @@ class NodeCommit:
             self._settings["commit_message"] or default_message(self._config, self._title()),
             json.dumps(self._extra_info(inputs, changes)),
         )
+
+    @property
+    def database(self) -> str:
+        """The lake that the node writes."""
+        return str(self._node.database)
+
+    def with_progress(self, info: CommitInfo, session: LakeSession, inputs: Sequence[Input]) -> CommitInfo | None:
+        """The commit info for a node that changed nothing, if the changes that it consumed are to be recorded."""
+        if not must_note_progress(session, inputs):
+            return None
+        table = session.state(self.database).find_relation(self._node.schema, self._node.alias)
+        if table is None:
+            return None
+        extra_info = {**parse_extra_info(info.extra_info), PROGRESS_KEY: table.id}
+        return replace(info, extra_info=json.dumps(extra_info))
 
     def _title(self) -> str:
         kinds = [kind for kind in (self._materialized, self._strategy) if kind]

@@ -299,9 +299,14 @@ class LakeSession:
             raise LakeError("a transaction has begun already; COMMIT or ROLLBACK it first")
         self._transactions.begin()
 
-    def commit(self, info: CommitInfo | None = None) -> Result:
-        """Commits the running transaction. `info` applies where no statement in it set a message."""
+    def commit(self, info: CommitInfo | None = None, noted_in: str | None = None) -> Result:
+        """Commits the running transaction. `info` applies where no statement in it set a message.
+
+        The lake `noted_in` gets a snapshot with the info also if nothing changed in it.
+        """
         frame = self._transactions.running("COMMIT")
+        if noted_in is not None:
+            self._transaction_on(noted_in).stage(is_snapshot_without_changes=True)
         if info is not None:
             for transaction in frame.transactions.values():
                 if transaction.commit_info.message is None:
@@ -322,6 +327,11 @@ class LakeSession:
     def commit_message(self, message: str | None) -> AbstractContextManager[None]:
         """Sets the commit message of the statements in the block that are transactions of their own."""
         return self._transactions.commit_message(message)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the running transaction would change anything."""
+        return any(t.is_changed for t in self._transactions.running("has_changes").transactions.values())
 
     def change_counts(self) -> ChangeCounts:
         """The rows and files that the running transaction would commit now."""

@@ -170,6 +170,13 @@ class Staged:
     reads: Mapping[int, ReadPredicate | None] = field(default_factory=dict)
     """Tables by id whose rows the transaction read to decide what to write. None stands for any row."""
 
+    is_snapshot_without_changes: bool = False
+    """Whether there is to be a snapshot for its commit info alone."""
+
     def makes_snapshot(self, base: LakeState) -> bool:
         """Whether anything but options changes. Options have no history, so they need no snapshot."""
-        return self.state != base or any(changes != DataChanges() for changes in self.data_changes.values())
+        return (
+            self.is_snapshot_without_changes
+            or self.state != base
+            or any(changes != DataChanges() for changes in self.data_changes.values())
+        )

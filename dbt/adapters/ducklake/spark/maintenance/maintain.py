@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from ...lake.errors import LakeError
@@ -141,7 +142,7 @@ def _timed(
             rows = rewrite_data_files(context, _quoted(table), schema=schema, delete_threshold=delete_threshold)
         else:
             rows = merge_adjacent_files(context, _quoted(table), schema=schema)
-    except (LakeError, PySparkException) as error:  # its Spark jobs are cancelled when its time is over
+    except (LakeError, PySparkException, Py4JError) as error:  # its Spark jobs are cancelled when its time is over
         if not isinstance(error, LakeError) and not context.is_late:
             raise
         note = f"left for the next time: {str(error).splitlines()[0]}"
