@@ -12,13 +12,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import catalog, dbt_runs, encryption, row_changes, scan, table_formats, write
+from . import catalog, compaction, dbt_runs, encryption, row_changes, scan, table_formats, write
 from .harness import Bench, Figure, markdown_table
 
 SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
     "write": write.run,
     "scan": scan.run,
     "catalog": catalog.run,
+    "compaction": compaction.run,
     "encryption": encryption.run,
     "dbt": dbt_runs.run,
     "rows": row_changes.run,
@@ -36,7 +37,7 @@ def main() -> None:
     figures: list[Figure] = []
     try:
         suites = arguments.suites or list(SUITES)
-        config = table_formats.spark_config(folder) if "rows" in suites else {}
+        config = table_formats.spark_config(folder) if {"rows", "compaction"} & set(suites) else {}
         with Bench(folder, arguments.rows, arguments.rounds, arguments.memory, config) as bench:
             for name in suites:
                 figures += SUITES[name](bench)

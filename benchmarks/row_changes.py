@@ -48,11 +48,11 @@ class Side:
 
 
 def run(bench: Bench) -> list[Figure]:
-    sides = _sides(bench)
+    sides = make_sides(bench)
     return [*_partitioned_table(bench, sides), *_reads_with_deletes(bench), *_dbt_snapshot(bench, sides)]
 
 
-def _sides(bench: Bench) -> list[Side]:
+def make_sides(bench: Bench) -> list[Side]:
     sides = [
         Side("ours", bench.lake.execute, "{}", "create or replace table {table} {partition}"),
     ]
