@@ -68,10 +68,9 @@ def _measure(bench: Bench, task: Task, files: int) -> list[Figure]:
     def timed(name: str, work: Callable[[], object]) -> None:
         start = time.perf_counter()
         work()
-        if round_number >= 0:  # the first round warms up
-            seconds.setdefault(name, []).append(time.perf_counter() - start)
+        seconds.setdefault(name, []).append(time.perf_counter() - start)
 
-    for round_number in range(-1, bench.rounds):
+    for _ in range(bench.rounds + 1):
         for side in sides:
             side.create_table("worn", rows)
             if task.prepare:
@@ -90,16 +89,17 @@ def _measure(bench: Bench, task: Task, files: int) -> list[Figure]:
         with reference.connect(f"sqlite:{bench.folder}/catalog.sqlite") as connection:
             connection.execute("set threads = 2")
             timed("DuckDB, 2 threads", lambda: connection.execute(task.duckdb).fetchall())
-    ours = statistics.median(seconds.pop("ours"))
+    medians = {name: statistics.median(measured[1:]) for name, measured in seconds.items()}  # the first warms up
+    ours = medians.pop("ours")
     return [
         Figure(
             f"{task.name}, {bench.rows:,} rows",
             ours,
-            baseline=statistics.median(measured),
+            baseline=other,
             compared_with=name,
             goal=task.goal if "files" in name else "1" if name in task.theirs else "",
         )
-        for name, measured in seconds.items()
+        for name, other in medians.items()
     ]
 
 

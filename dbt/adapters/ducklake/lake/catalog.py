@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import os
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -20,12 +21,26 @@ from .format_versions import FORMAT_VERSIONS, NEW_LAKES, WRITABLE_VERSIONS, Form
 from .lake_creation import create_lake, load_settings
 from .migration import can_migrate
 from .options import Options, parse_option
-from .paths import as_folder, same_folder
+from .paths import as_folder, local_path, same_folder, scheme_of
 from .retry import Retry
 
 T = TypeVar("T")
 
 _CONNECT_ATTEMPTS = 4
+
+_WRITER: Mapping[str, Sequence[str]] = {
+    "ducklake_snapshot": ("INSERT",),
+    "ducklake_snapshot_changes": ("INSERT",),
+    "ducklake_data_file": ("INSERT", "UPDATE"),
+    "ducklake_table_stats": ("INSERT", "UPDATE"),
+}
+"""What any writer needs in the catalog database, by table."""
+_MAINTAINER: Mapping[str, Sequence[str]] = {
+    "ducklake_snapshot": ("DELETE",),
+    "ducklake_data_file": ("DELETE",),
+    "ducklake_files_scheduled_for_deletion": ("DELETE",),
+}
+"""What expiry and clean-up need besides."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,7 @@ class Catalog:
         self.is_encrypted = is_encrypted
         """Whether new files are encrypted."""
         self._engine = engine
+        self._checked_access: set[str] = set()
 
     @classmethod
     def open(
@@ -199,11 +215,37 @@ class Catalog:
             raise ReadOnlyError(
                 f"the lake in {self.database.location} is opened read-only; set read_only: false to change it"
             )
+        self._check_access(_WRITER, "write to")
         if self.format.is_read_only:
             raise ReadOnlyError(
                 f"the lake in {self.database.location} has format version {self.format.name}, which was never released"
                 " and is only read; copy its tables into a new lake to change them"
             )
+
+    def check_maintainable(self) -> None:
+        """Raises if the user may not delete what nobody needs: snapshots, and the files of snapshots."""
+        self.check_writable()
+        self._check_access(_MAINTAINER, "maintain")
+
+    def _check_access(self, needed: Mapping[str, Sequence[str]], verb: str) -> None:
+        """Raises if the user lacks privileges in the catalog, or may not write into the folder of the lake's files."""
+        if verb in self._checked_access:
+            return
+        with self.read() as connection:
+            missing = self.database.missing_privileges(connection, needed)
+        if missing:
+            raise ReadOnlyError(
+                f"the user of {self.database.location} may not {verb} the lake, for lack of {', '.join(missing)};"
+                " ask its administrator for these privileges, or set read_only: true"
+            )
+        if scheme_of(self.data_path) in (None, "file"):
+            folder = local_path(self.data_path)
+            if os.path.isdir(folder) and not os.access(folder, os.W_OK):
+                raise ReadOnlyError(
+                    f"this user may not write into the data path {self.data_path} of the lake;"
+                    " ask its administrator for the permission, or set read_only: true"
+                )
+        self._checked_access.add(verb)
 
     def check_format(self, connection: sa.Connection) -> None:
         """Raises if the lake was migrated to another format version since it was opened."""

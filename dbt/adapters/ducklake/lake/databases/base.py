@@ -121,6 +121,13 @@ class Database:
         """Conditions on `information_schema.tables` for the tables of other schemas of the database."""
         return [sa.column("table_schema") != sa.func.current_schema()]
 
+    def missing_privileges(self, connection: sa.Connection, needed: Mapping[str, Sequence[str]]) -> list[str]:
+        """The privileges on catalog tables that the user lacks, such as `INSERT on ducklake_snapshot`.
+
+        None where the database has no users, or tells of privileges only when one is missing.
+        """
+        return []
+
     def timestamp_sort_key(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """An expression that sorts and compares like the moments in a column."""
         return moment

@@ -33,6 +33,12 @@ class Postgres(Database):
     def limit_lock_wait(self, connection: sa.Connection) -> None:
         connection.execute(sa.select(sa.func.set_config("lock_timeout", f"{base.LOCK_WAIT_SECONDS}s", True)))
 
+    def missing_privileges(self, connection: sa.Connection, needed: Mapping[str, Sequence[str]]) -> list[str]:
+        pairs = [(privilege, table) for table, privileges in needed.items() for privilege in privileges]
+        has = [sa.func.has_table_privilege(self.quote(table), privilege) for privilege, table in pairs]
+        granted = connection.execute(sa.select(*has)).one()
+        return [f"{privilege} on {table}" for (privilege, table), held in zip(pairs, granted, strict=True) if not held]
+
     def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
         if len(rows) < BULK_INSERT_ROWS:
             super().insert(connection, table, rows)

@@ -30,7 +30,7 @@ def cleanup_old_files(
     The moment is by default as long ago as the option `delete_older_than` says, or else 2 days.
     """
     if not dry_run:
-        context.lake.catalog.check_writable()
+        context.lake.catalog.check_maintainable()
     limit = _limit(context, "ducklake_cleanup_old_files", older_than, cleanup_all)
     deleted = cleanup.cleanup_old_files(
         context.lake.catalog, context.lake.file_store, older_than=limit, dry_run=dry_run
@@ -50,7 +50,7 @@ def delete_orphaned_files(
     The moment is by default as long ago as the option `delete_older_than` says, or else 2 days.
     """
     if not dry_run:
-        context.lake.catalog.check_writable()
+        context.lake.catalog.check_maintainable()
     limit = _limit(context, "ducklake_delete_orphaned_files", older_than, cleanup_all)
     deleted = orphans.delete_orphaned_files(
         context.lake.catalog,

@@ -28,7 +28,7 @@ def expire_snapshots(
     """
     catalog = context.lake.catalog
     if not dry_run:
-        catalog.check_writable()
+        catalog.check_maintainable()
     if versions is not None and older_than is not None:
         raise LakeError("ducklake_expire_snapshots takes either versions or older_than, and both were given")
     if versions is None and older_than is None:
