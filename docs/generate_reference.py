@@ -37,6 +37,7 @@ PROFILE = {
     "read_only": "Refuse every change.",
     "create_if_not_exists": "Create a missing lake.",
     "data_inlining_row_limit": "Used where the lake does not set the [option](options.md) of this name.",
+    "maintenance": "What a run does for the tables that it writes: `auto`, `off`, or [limits](../dbt-maintenance.md).",
     "encrypted": "Whether the files of a new lake are [encrypted](../storage.md#encryption).",
     "format_version": "The [format version](../connecting.md#format-versions) of a new lake: `'1.0'` or `'1.1'`.",
     "retry": "[Retries](../transactions.md#retries) of commits and of statements with a conflict.",
@@ -80,6 +81,7 @@ MODEL = {
     "merge_with_delete_condition": "`merge` deletes existing rows that fulfil it, before any update.",
     "commit_message": "The message of the model's snapshot. Default: such as `dbt run: orders (table)`.",
     "commit_author": "The author of the model's snapshot. Default: the profile's `author`.",
+    "maintenance": "What a run does for the table after its node: `auto`, `off`, or [limits](../dbt-maintenance.md).",
     "commit_extra_info": "Names and values that are added to the [snapshot's JSON](../dbt.md#snapshot-metadata).",
 }
 
@@ -94,8 +96,8 @@ STRATEGIES = {
 OPTION_TEXTS = {
     "auto_compact": "Stored for DuckDB.",
     "data_inlining_row_limit": "Up to so many rows of a statement stay in the catalog. 0 writes all rows to files.",
-    "delete_older_than": "Stored for DuckDB's clean-up.",
-    "expire_older_than": "Stored for DuckDB's clean-up.",
+    "delete_older_than": "How long files stay that [nobody needs](../maintenance.md#retention). Default: 2 days.",
+    "expire_older_than": "How old snapshots must be to [expire](../maintenance.md#retention) by default.",
     "hive_file_pattern": "Put files into folders that name the partition.",
     "parquet_compression": "The codec. Spark does not bring the one for brotli.",
     "parquet_compression_level": "For zstd, gzip and brotli.",
@@ -112,7 +114,19 @@ OPTION_TEXTS = {
 }
 
 OPERATIONS = {
+    "ducklake_merge_adjacent_files": "[Merges small files](../compaction.md#merge-small-files).",
+    "ducklake_rewrite_data_files": "[Removes deleted rows](../compaction.md#remove-deleted-rows-from-files) from files.",
+    "ducklake_flush_inlined_data": "[Writes inlined rows](../compaction.md#flush-inlined-rows) and deletes into files.",
+    "ducklake_migrate_partitioning": "Writes files of [earlier partition keys and sort orders]"
+    "(../compaction.md#apply-partitions-and-sort-orders-to-old-files) anew.",
+    "ducklake_maintain": "Flushes, rewrites and merges [where it pays](../dbt-maintenance.md#what-tables-need).",
+    "ducklake_checkpoint": "Does [all maintenance](../dbt-maintenance.md#at-the-end-of-a-run) of the lake.",
+    "ducklake_health": "Tells [what tables need](../dbt-maintenance.md#what-tables-need).",
     "ducklake_add_data_files": "[Adds existing Parquet files](../add-files.md) to a table.",
+    "ducklake_expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
+    "ducklake_cleanup_old_files": "Deletes [files that no snapshot needs]"
+    "(../maintenance.md#delete-files-that-no-snapshot-needs).",
+    "ducklake_delete_orphaned_files": "Deletes [orphan files](../maintenance.md#delete-orphan-files).",
     "ducklake_rollback": "[Restores](../rollback.md) an earlier version of tables, a schema or the lake.",
     "ducklake_diff": "Prints the [difference](../table-diff.md#print-a-diff) between two versions of a table.",
     "ducklake_lineage": "Prints the versions of a relation and [what they were built from](../lineage.md).",
@@ -176,7 +190,19 @@ STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
 """For each heading of sql.md, examples of the statements that it describes, by the class that holds the statement."""
 
 PROCEDURE_TEXTS = {
+    "merge_adjacent_files": "[Merges small files](../compaction.md#merge-small-files).",
+    "rewrite_data_files": "[Removes deleted rows](../compaction.md#remove-deleted-rows-from-files) from files.",
+    "flush_inlined_data": "[Writes inlined rows](../compaction.md#flush-inlined-rows) and deletes into files.",
+    "migrate_partitioning": "Writes files of [earlier partition keys and sort orders]"
+    "(../compaction.md#apply-partitions-and-sort-orders-to-old-files) anew.",
+    "maintain": "Flushes, rewrites and merges [where it pays](../dbt-maintenance.md#what-tables-need).",
+    "checkpoint": "Does [all maintenance](../dbt-maintenance.md#at-the-end-of-a-run) of the lake.",
+    "health": "Tells [what tables need](../dbt-maintenance.md#what-tables-need).",
     "add_data_files": "[Adds existing Parquet files](../add-files.md) to a table, without copying them.",
+    "expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
+    "cleanup_old_files": "Deletes [files that no snapshot needs]"
+    "(../maintenance.md#delete-files-that-no-snapshot-needs).",
+    "delete_orphaned_files": "Deletes [orphan files](../maintenance.md#delete-orphan-files).",
     "set_option": "Sets an [option](options.md) of the lake, or of `schema` or `table_name`.",
     "set_commit_message": "Sets author, message and `extra_info` of the running transaction.",
     "rollback": "[Restores](../rollback.md) an earlier version of tables, a schema or the lake.",
