@@ -115,7 +115,8 @@ OPTION_TEXTS = {
 
 OPERATIONS = {
     "ducklake_merge_adjacent_files": "[Merges small files](../compaction.md#merge-small-files).",
-    "ducklake_rewrite_data_files": "[Removes deleted rows](../compaction.md#remove-deleted-rows-from-files) from files.",
+    "ducklake_rewrite_data_files": "Writes files [without deleted rows]"
+    "(../compaction.md#remove-deleted-rows-from-files).",
     "ducklake_flush_inlined_data": "[Writes inlined rows](../compaction.md#flush-inlined-rows) and deletes into files.",
     "ducklake_migrate_partitioning": "Writes files of [earlier partition keys and sort orders]"
     "(../compaction.md#apply-partitions-and-sort-orders-to-old-files) anew.",
@@ -134,6 +135,9 @@ OPERATIONS = {
     "ducklake_migrate": "Brings the lake to a later [format version](../connecting.md#format-versions).",
     "ducklake_stop_spark": "Stops the Spark that `spark.keep_alive` keeps running.",
 }
+FIELDS_OF_DBT = {"maintenance"}
+"""Fields of a profile about nodes, which a LakeSession knows nothing of."""
+
 HELPERS = {"ducklake_call", "ducklake_resolve_relation"}
 """Macros that others call, and users do not."""
 
@@ -191,7 +195,7 @@ STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
 
 PROCEDURE_TEXTS = {
     "merge_adjacent_files": "[Merges small files](../compaction.md#merge-small-files).",
-    "rewrite_data_files": "[Removes deleted rows](../compaction.md#remove-deleted-rows-from-files) from files.",
+    "rewrite_data_files": "Writes files [without deleted rows](../compaction.md#remove-deleted-rows-from-files).",
     "flush_inlined_data": "[Writes inlined rows](../compaction.md#flush-inlined-rows) and deletes into files.",
     "migrate_partitioning": "Writes files of [earlier partition keys and sort orders]"
     "(../compaction.md#apply-partitions-and-sort-orders-to-old-files) anew.",
@@ -249,7 +253,8 @@ def profile_page() -> str:
     fields = {f"{group}{name}": rule for group, rules in groups.items() for name, rule in rules.items()}
     # The text of a field that another branch of the code may not have yet is no error.
     described(fields, {name: text for name, text in PROFILE.items() if name in fields}, "field")
-    described(credentials._FIELDS, dict.fromkeys(profile_parameters(), ""), "parameter of LakeSession")
+    of_sessions = {name: rule for name, rule in credentials._FIELDS.items() if name not in FIELDS_OF_DBT}
+    described(of_sessions, dict.fromkeys(profile_parameters(), ""), "parameter of LakeSession")
     defaults = {f.name: f.default for f in dataclasses.fields(credentials.DucklakeCredentials)}
     defaults |= {f"retry.{f.name}": f.default for f in dataclasses.fields(Retry)}
     defaults["catalog"] = None
@@ -287,6 +292,7 @@ def models_page() -> str:
         "list[str] | str | None": "a text or a list",
         "str | None": "a text",
         "dict[str, typing.Any] | None": "names and values",
+        "bool | str | dict[str, typing.Any] | None": "a word, or names and values",
         "list[typing.Any] | None": "a list",
     }
     types = get_type_hints(configs.DucklakeConfig)
