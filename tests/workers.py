@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import duckdb
@@ -13,7 +13,12 @@ import sqlalchemy as sa
 
 from dbt.adapters.ducklake.lake.catalog import Catalog
 from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
+from dbt.adapters.ducklake.lake.file_store import FileStore
 from dbt.adapters.ducklake.lake.files import NewDataFile
+from dbt.adapters.ducklake.lake.maintenance import cleanup
+from dbt.adapters.ducklake.lake.maintenance.data_folder import DataFolder
+from dbt.adapters.ducklake.lake.maintenance.expiry import expire_snapshots
+from dbt.adapters.ducklake.lake.paths import filesystem_for
 from dbt.adapters.ducklake.lake.snapshot_loader import Snapshots
 from dbt.adapters.ducklake.lake.stats import ColumnStats
 from dbt.adapters.ducklake.lake.transaction import Transaction
@@ -86,6 +91,42 @@ def die_in_a_commit(catalog: str, data_path: str, after: int) -> None:
     transaction.truncate(table)
     transaction.append(table, [paper_file(f"dead-{n}.parquet", 5) for n in range(100)])
     transaction.set_option("target_file_size", "1MB", table=table)
+    _die_after_statements(lake, after)
+    transaction.commit()
+
+
+def die_in_an_expiry(catalog: str, data_path: str, after: int) -> None:
+    """Expires all snapshots that it may, and is killed after so many of its writing statements."""
+    lake = Catalog.open(catalog, data_path)
+    _die_after_statements(lake, after)
+    expire_snapshots(lake, versions=range(1000))
+
+
+def die_in_a_cleanup(catalog: str, data_path: str, moment: str) -> None:
+    """Deletes scheduled files two at a time, and is killed in the second batch."""
+    lake, batches = Catalog.open(catalog, data_path), 0
+    filesystem, native_path = filesystem_for(data_path)
+    delete, cleanup.FILES_PER_BATCH = DataFolder.delete, 2
+
+    def delete_and_die(folder: DataFolder, paths: Sequence[str]) -> dict[str, str]:
+        nonlocal batches
+        batches += 1
+        if batches < 2:
+            return delete(folder, paths)
+        if moment == "after some files":
+            delete(folder, paths[:1])
+            os.kill(os.getpid(), signal.SIGKILL)
+        failed = delete(folder, paths)
+        if moment == "before the rows":
+            os.kill(os.getpid(), signal.SIGKILL)
+        _die_after_statements(lake, 1)
+        return failed
+
+    DataFolder.delete = delete_and_die  # type: ignore[method-assign]
+    cleanup.cleanup_old_files(lake, FileStore(filesystem, native_path))
+
+
+def _die_after_statements(lake: Catalog, after: int) -> None:
     written = 0
 
     @sa.event.listens_for(lake._engine, "after_cursor_execute")
@@ -94,5 +135,3 @@ def die_in_a_commit(catalog: str, data_path: str, after: int) -> None:
         written += statement.lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE"))
         if written >= after:
             os.kill(os.getpid(), signal.SIGKILL)
-
-    transaction.commit()

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from . import tables as t
 from .databases.base import Database, driver_message
 from .databases.connection_string import parse_catalog
-from .errors import CatalogError, NotFoundError, ReadOnlyError
+from .errors import CatalogError, ConflictError, NotFoundError, ReadOnlyError
 from .format_versions import FORMAT_VERSIONS, NEW_LAKES, WRITABLE_VERSIONS, FormatVersion
 from .lake_creation import create_lake, load_settings
 from .migration import can_migrate
@@ -239,7 +239,7 @@ class Catalog:
         raise NotFoundError(f"there is no snapshot {version}: {reason}; nearest to it there is {nearest}")
 
     def snapshot_at_timestamp(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
-        """The snapshot that was the latest one at that moment."""
+        """The snapshot that was the latest one at that moment. Raises if it may be one that was expired."""
         sort_key = self.database.timestamp_sort_key
         row = connection.execute(
             sa.select(t.snapshot)
@@ -248,12 +248,30 @@ class Catalog:
             .limit(1)
         ).first()
         if row is not None:
+            ids = t.snapshot.c.snapshot_id
+            following = connection.scalar(sa.select(sa.func.min(ids)).where(ids > row.snapshot_id))
+            if following is not None and following > row.snapshot_id + 1:
+                raise NotFoundError(
+                    f"there is no snapshot at {moment.isoformat()}: which one was the latest is not known: those"
+                    f" between {row.snapshot_id} and {following} were expired; read one of these two by its version"
+                )
             return SnapshotInfo.from_row(row)
         first = connection.execute(sa.select(t.snapshot).order_by(t.snapshot.c.snapshot_id).limit(1)).one()
         raise NotFoundError(
             f"there is no snapshot at {moment.isoformat()}: the lake's first is {first.snapshot_id}"
             f" of {first.snapshot_time.isoformat()}"
         )
+
+    def check_not_expired(self, connection: sa.Connection, snapshot_id: int) -> None:
+        """Raises if a snapshot that a transaction reads was expired after it began: rows of its files may be gone."""
+        if (
+            connection.scalar(sa.select(t.snapshot.c.snapshot_id).where(t.snapshot.c.snapshot_id == snapshot_id))
+            is None
+        ):
+            raise ConflictError(
+                f"snapshot {snapshot_id}, which the transaction reads, was expired after it began; run it again, and"
+                " keep snapshots longer than transactions take"
+            )
 
     def first_snapshot_since(self, connection: sa.Connection, moment: datetime.datetime) -> SnapshotInfo:
         """The first snapshot that was committed at that moment or later."""

@@ -432,7 +432,8 @@ class LakeSession:
         schema = (
             self._transactions.query_context().current_schema if lake == self._transactions.current_lake else "main"
         )
-        context = MaintenanceContext(self._lakes[lake], self._planner, self.author, schema)
+        others = tuple(other for name, other in self._lakes.items() if name != lake)
+        context = MaintenanceContext(self._lakes[lake], self._planner, self.author, schema, others)
         return call_on_lake(context, procedure, positional, named)
 
     def _changed_lake(self, statement: Any) -> str:

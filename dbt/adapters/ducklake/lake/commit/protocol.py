@@ -19,8 +19,9 @@ import sqlalchemy as sa
 from .. import deletes, inlined
 from .. import tables as t
 from ..catalog import Catalog, Commit, SnapshotInfo
+from ..change_feed import count_expired_snapshots
 from ..conflicts import check_conflicts, table_conflict_error
-from ..errors import BusyError, CommitUnknownError, LakeError
+from ..errors import BusyError, CommitUnknownError, ConflictError, LakeError
 from ..files import table_files
 from ..predicates import ReadPredicate
 from ..snapshot import Table
@@ -152,6 +153,12 @@ def _move_inlined_deletes(transaction: Transaction) -> None:
 def _check_conflicts(transaction: Transaction, connection: sa.Connection, latest: SnapshotInfo) -> None:
     """Raises a ConflictError if a snapshot after the base conflicts with the staged changes."""
     base, base_state, staged = transaction.base, transaction.base_state, transaction.staged
+    if count_expired_snapshots(connection, base.id, latest.id):
+        # What they changed is not known any more, nor which of the base's files others have changed.
+        raise ConflictError(
+            f"snapshots since {base.id}, which the transaction began at, were expired in the meantime, so that what"
+            " others changed can not be told; run it again, and keep snapshots longer than transactions take"
+        )
     commits = transaction.catalog.commits_after(connection, base.id)
     check_conflicts(intended_changes(staged, base_state), commits)
     for table_id, changes in staged.data_changes.items():

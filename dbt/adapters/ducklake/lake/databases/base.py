@@ -35,6 +35,8 @@ class Database:
     """Whether the reference stores inlined structs as text in the form of SQL."""
     is_server = True
     """Whether there is a connection that can break, rather than a file."""
+    max_dropped_tables: ClassVar[int | None] = None
+    """How many tables one transaction may drop; None if it does not matter."""
     isolation_level: ClassVar[str | None] = None
     """What a transaction asks for if the database's default lets two queries see different states."""
 
@@ -62,6 +64,10 @@ class Database:
 
     def create_folder(self) -> None:
         """Creates the folder for the file of the database. Does nothing for servers."""
+
+    def is_own_file(self, path: str) -> bool:
+        """Whether a local path is that of the database itself, or of a file that the database keeps beside it."""
+        return False
 
     @contextmanager
     def transaction(self, engine: sa.Engine, write: bool) -> Iterator[sa.Connection]:
@@ -92,6 +98,14 @@ class Database:
     def table_names(self, connection: sa.Connection) -> list[str]:
         return sa.inspect(connection).get_table_names()
 
+    def other_lakes(self, connection: sa.Connection) -> list[str]:
+        """The other schemas of the database that hold the catalog of a lake."""
+        if not self.has_schemas:
+            return []
+        schema, table = sa.column("table_schema", sa.String), sa.column("table_name", sa.String)
+        of_lakes = sa.select(schema).distinct().select_from(sa.text("information_schema.tables"))
+        return sorted(connection.scalars(of_lakes.where(table == "ducklake_metadata", *self._in_other_schemas())))
+
     def catalog_columns(self, connection: sa.Connection) -> Iterator[tuple[str, str]]:
         """The tables of the catalog, each with its columns, apart from those of inlined rows and deletes."""
         table, column = sa.column("table_name", sa.String), sa.column("column_name", sa.String)
@@ -102,6 +116,10 @@ class Database:
     def _in_current_schema(self) -> Sequence[sa.ColumnElement[bool]]:
         """Conditions on `information_schema.columns` for the tables of the schema that holds the catalog."""
         return [sa.column("table_schema") == sa.func.current_schema()]
+
+    def _in_other_schemas(self) -> Sequence[sa.ColumnElement[bool]]:
+        """Conditions on `information_schema.tables` for the tables of other schemas of the database."""
+        return [sa.column("table_schema") != sa.func.current_schema()]
 
     def timestamp_sort_key(self, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """An expression that sorts and compares like the moments in a column."""

@@ -67,6 +67,9 @@ class DuckDB(FileDatabase):
     def _in_current_schema(self) -> Sequence[sa.ColumnElement[bool]]:
         return [*super()._in_current_schema(), sa.column("table_catalog") == sa.func.current_database()]
 
+    def _in_other_schemas(self) -> Sequence[sa.ColumnElement[bool]]:
+        return [*super()._in_other_schemas(), sa.column("table_catalog") == sa.func.current_database()]
+
     def is_write_conflict(self, error: sa.exc.DBAPIError) -> bool:
         return super().is_write_conflict(error) or any(message in str(error.orig) for message in _WRITE_CONFLICTS)
 

@@ -22,3 +22,11 @@ class FileDatabase(Database):
 
     def create_folder(self) -> None:
         os.makedirs(os.path.dirname(os.path.abspath(self.url.database or "")), exist_ok=True)
+
+    def is_own_file(self, path: str) -> bool:
+        own, path = os.path.realpath(self.url.database or ""), os.path.realpath(path)
+        return path in {own + suffix for suffix in _SUFFIXES} or path.startswith(own + ".tmp/")
+
+
+_SUFFIXES = ("", "-wal", "-shm", "-journal", ".wal", ".tmp")
+"""The ends of the names of files that SQLite and DuckDB keep beside a database."""

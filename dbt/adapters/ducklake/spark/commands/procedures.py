@@ -12,7 +12,9 @@ from ...lake.errors import LakeError, NotFoundError
 from ..change.command_context import CommandContext
 from ..change.rollback import rollback
 from ..maintenance.arguments import Expression, bind
+from ..maintenance.cleanup import cleanup_old_files, delete_orphaned_files
 from ..maintenance.context import MaintenanceContext
+from ..maintenance.expire import expire_snapshots
 from ..maintenance.flush import flush_inlined_data
 from ..maintenance.merge_files import merge_adjacent_files, rewrite_data_files
 from ..maintenance.migrate import migrate
@@ -105,6 +107,9 @@ PROCEDURES: Mapping[str, Callable[[CommandContext, dict[str, Any]], int | None]]
     "rollback": rollback,
 }
 LAKE_PROCEDURES: Mapping[str, Callable[..., pa.Table]] = {
+    "cleanup_old_files": cleanup_old_files,
+    "delete_orphaned_files": delete_orphaned_files,
+    "expire_snapshots": expire_snapshots,
     "flush_inlined_data": flush_inlined_data,
     "merge_adjacent_files": merge_adjacent_files,
     "migrate": migrate,

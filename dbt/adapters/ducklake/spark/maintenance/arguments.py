@@ -11,8 +11,8 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from ...lake.errors import LakeError
-from ...lake.options import parse_size
-from ...lake.tables import parse_instant
+from ...lake.options import is_duration, moment_before, parse_size
+from ...lake.tables import UTC, parse_instant
 from ..sql.quoting import string_literal
 
 
@@ -90,11 +90,18 @@ def _convert(
 
 
 def _moment(value: Any, evaluate: Callable[[str], datetime.datetime]) -> datetime.datetime:
-    """The moment of a timestamp, of its text, or of an SQL expression. A text with a UTC offset needs no Spark."""
+    """The moment of a timestamp, of its text, or of an SQL expression. A duration is so long ago.
+
+    A duration and a text with a UTC offset need no Spark.
+    """
     if isinstance(value, datetime.datetime):
         return value if value.tzinfo else value.astimezone()
+    if isinstance(value, datetime.timedelta):
+        return datetime.datetime.now(UTC) - value
     if isinstance(value, Expression):
         return evaluate(value.text)
+    if is_duration(str(value)):
+        return moment_before(datetime.datetime.now(UTC), str(value))
     if _WITH_OFFSET.fullmatch(str(value).strip()):
         return parse_instant(str(value).strip())
     return evaluate(string_literal(str(value)))

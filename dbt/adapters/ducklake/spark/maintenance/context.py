@@ -25,6 +25,8 @@ class MaintenanceContext:
     planner: Planner
     author: str | None
     current_schema: str
+    other_lakes: tuple[Lake, ...] = ()
+    """The other lakes of the session."""
 
     def begin(self, message: str) -> Transaction:
         """A transaction on the newest snapshot, whose commit has this message."""

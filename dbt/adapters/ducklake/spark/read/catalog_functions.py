@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -22,6 +24,11 @@ def snapshots(call: TableFunctionCall) -> pa.Table:
             t.snapshot_changes, t.snapshot.c.snapshot_id == t.snapshot_changes.c.snapshot_id
         )
         rows = connection.execute(joined.order_by(t.snapshot.c.snapshot_id)).all()
+    return snapshot_table(rows)
+
+
+def snapshot_table(rows: Sequence[sa.Row[Any]]) -> pa.Table:
+    """The rows of `ducklake_snapshots()`, from joined rows of `ducklake_snapshot` and `ducklake_snapshot_changes`."""
     schema = pa.schema(
         [
             ("snapshot_id", pa.int64()),

@@ -189,6 +189,7 @@ class Lake:
         data = transaction.data_changes(table) if transaction else None
         if table.id >= 0 and not (data and data.truncated):
             with self.catalog.read() as connection:
+                self.catalog.check_not_expired(connection, snapshot.id)
                 files = table_files(connection, self.catalog, table, folder, snapshot.id, predicate, time_zone)
                 if data:
                     files = [

@@ -1,0 +1,43 @@
+"""Write transactions of maintenance: run again while other writers are first, or connections break."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from ..catalog import Catalog
+from ..databases.base import driver_message
+from ..errors import BusyError, LakeError
+
+T = TypeVar("T")
+
+
+def write_with_retries(catalog: Catalog, purpose: str, work: Callable[[sa.Connection], T]) -> T:
+    """Runs work in a write transaction, and runs it again on the new state after a write conflict.
+
+    The work may run twice even though its first transaction was committed, if the answer to COMMIT is lost. So it must
+    be one that finds nothing left to do then.
+    """
+    retry, database, attempt = catalog.retry, catalog.database, 0
+    while True:
+        connected = False
+        try:
+            with catalog.write() as connection:
+                connected = True
+                catalog.check_format(connection)
+                return work(connection)
+        except sa.exc.DBAPIError as error:
+            is_conflict = database.is_write_conflict(error)
+            if is_conflict and attempt == retry.max_count:
+                raise BusyError(
+                    f"{purpose} failed: other writers were first {attempt + 1} times in a row; run it again, or raise"
+                    " retry.max_count"
+                ) from error
+            if attempt == retry.max_count or not (is_conflict or database.can_reconnect(error, connected)):
+                raise LakeError(
+                    f"{purpose} failed in {database.location}: {driver_message(error)}; it can be run again at any time"
+                ) from error
+            retry.wait(attempt)
+            attempt += 1

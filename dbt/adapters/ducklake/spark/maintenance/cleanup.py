@@ -1,0 +1,86 @@
+"""`ducklake_cleanup_old_files` and `ducklake_delete_orphaned_files`: delete files that no snapshot needs."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+
+import pyarrow as pa
+
+from ...lake.errors import LakeError
+from ...lake.maintenance import cleanup, orphans
+from ...lake.options import moment_before
+from ...lake.tables import UTC
+from .context import MaintenanceContext
+
+logger = logging.getLogger(__name__)
+
+_DEFAULT_AGE = "2 days"
+
+
+def cleanup_old_files(
+    context: MaintenanceContext,
+    *,
+    older_than: datetime.datetime | None = None,
+    cleanup_all: bool = False,
+    dry_run: bool = False,
+) -> pa.Table:
+    """Deletes the files that are scheduled for deletion since before a moment. Returns their paths.
+
+    The moment is by default as long ago as the option `delete_older_than` says, or else 2 days.
+    """
+    if not dry_run:
+        context.lake.catalog.check_writable()
+    limit = _limit(context, "ducklake_cleanup_old_files", older_than, cleanup_all)
+    deleted = cleanup.cleanup_old_files(
+        context.lake.catalog, context.lake.file_store, older_than=limit, dry_run=dry_run
+    )
+    return _rows(deleted, dry_run)
+
+
+def delete_orphaned_files(
+    context: MaintenanceContext,
+    *,
+    older_than: datetime.datetime | None = None,
+    cleanup_all: bool = False,
+    dry_run: bool = False,
+) -> pa.Table:
+    """Deletes files in the data path that no catalog names and that are older than a moment. Returns their paths.
+
+    The moment is by default as long ago as the option `delete_older_than` says, or else 2 days.
+    """
+    if not dry_run:
+        context.lake.catalog.check_writable()
+    limit = _limit(context, "ducklake_delete_orphaned_files", older_than, cleanup_all)
+    deleted = orphans.delete_orphaned_files(
+        context.lake.catalog,
+        context.lake.file_store,
+        older_than=limit,
+        dry_run=dry_run,
+        other_lakes=[lake.catalog for lake in context.other_lakes],
+    )
+    return _rows(deleted, dry_run)
+
+
+def _limit(
+    context: MaintenanceContext, procedure: str, older_than: datetime.datetime | None, cleanup_all: bool
+) -> datetime.datetime | None:
+    """The moment before which files are deleted; None for all of them."""
+    if cleanup_all and older_than is not None:
+        raise LakeError(f"{procedure} takes either cleanup_all or older_than, and both were given")
+    if cleanup_all or older_than is not None:
+        return older_than
+    with context.lake.catalog.read() as connection:
+        age = context.lake.catalog.options(connection).get("delete_older_than")
+    if age == "":
+        raise LakeError(f"{procedure} needs older_than or cleanup_all, because the option delete_older_than is empty")
+    return moment_before(datetime.datetime.now(UTC), age or _DEFAULT_AGE)
+
+
+def _rows(deleted: cleanup.DeletedFiles, dry_run: bool) -> pa.Table:
+    for note in deleted.notes:
+        logger.warning(note)
+    columns = {"path": pa.array(deleted.paths, pa.string())}
+    if dry_run:
+        columns["bytes"] = pa.array(deleted.sizes, pa.int64())
+    return pa.table(columns)
