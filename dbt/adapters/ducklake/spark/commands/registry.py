@@ -15,6 +15,7 @@ from .alter import alter
 from .comments import comment_on
 from .functions import create_function, drop_function
 from .procedures import call
+from .restore import restore
 from .schemas import create_schema, drop_schema
 from .tables import create_table, create_table_like, drop, truncate
 from .views import create_view
@@ -36,5 +37,6 @@ COMMANDS: Mapping[type, Callable[[CommandContext, Any], int]] = {
     st.Alter: alter,
     st.CommentOn: comment_on,
     st.Call: call,
+    st.Restore: restore,
 }
 """The statements that change a lake. Each function returns the number of rows affected."""
