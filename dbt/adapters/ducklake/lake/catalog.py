@@ -168,10 +168,14 @@ class Catalog:
         self._engine.dispose()
 
     @contextmanager
-    def read(self) -> Iterator[sa.Connection]:
-        """A short read transaction, in which all queries see the same state of the catalog."""
+    def read(self, other_schema: str | None = None) -> Iterator[sa.Connection]:
+        """A short read transaction, in which all queries see the same state of the catalog.
+
+        `other_schema` is that of another lake in the same database, to read that one's catalog.
+        """
+        engine = self._engine if other_schema is None else self._engine.execution_options(lake_schema=other_schema)
         try:
-            with self.database.transaction(self._engine, write=False) as connection:
+            with self.database.transaction(engine, write=False) as connection:
                 yield connection
         except sa.exc.DBAPIError as error:
             reason = driver_message(error)

@@ -14,7 +14,7 @@ from ..errors import LakeError
 from ..file_store import FileStore
 from ..paths import resolve
 from .data_folder import DataFolder, failure_text
-from .known_files import KnownFiles, files_of_snapshots, next_file_id
+from .known_files import KnownFiles, next_file_id
 from .write_attempts import write_with_retries
 
 FILES_PER_BATCH = 1000
@@ -86,8 +86,7 @@ def cleanup_old_files(
         if not scheduled:
             return DeletedFiles()
         needed, first_new_id = KnownFiles(folder), next_file_id(connection)
-        for path in files_of_snapshots(connection, catalog.data_path):
-            needed.add(path)
+        needed.add_all_of(connection, catalog.data_path, with_scheduled=False)
     plan = _plan(scheduled, needed, folder)
     if dry_run:
         paths = [file.path for file in plan.to_delete]
@@ -97,8 +96,7 @@ def cleanup_old_files(
     failures: dict[str, str] = {}
     for batch in _batches(plan.to_delete):
         with catalog.read() as connection:  # a file may have been added again since
-            for path in files_of_snapshots(connection, catalog.data_path, first_id=first_new_id):
-                needed.add(path)
+            needed.add_new_of(connection, catalog.data_path, first_new_id)
         plan.in_use += [file for file in batch if file.path in needed]
         batch = [file for file in batch if file.path not in needed]
         failed = folder.delete([file.path for file in batch])

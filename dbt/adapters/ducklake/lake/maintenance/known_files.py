@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from .. import tables as t
 from ..paths import resolve
 from .data_folder import DataFolder
-from .table_folders import in_schema, table_folders
+from .table_folders import table_folders
 
 UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAME_FROM_UUID = re.compile(rf"(?:^|/)(ducklake-{UUID}(?:[^/]*$|/.*$))", re.IGNORECASE)
@@ -28,6 +28,18 @@ class KnownFiles:
         self._paths: set[str] = set()
         self._names: set[str] = set()
         self._write_folders: set[str] = set()
+
+    def add_all_of(self, connection: sa.Connection, data_path: str, with_scheduled: bool = True) -> None:
+        """Adds the data files and delete files of all snapshots of a lake, and the files scheduled for deletion."""
+        for path in _files_of_snapshots(connection, data_path):
+            self.add(path)
+        for path in _scheduled_files(connection, data_path) if with_scheduled else ():
+            self.add(path)
+
+    def add_new_of(self, connection: sa.Connection, data_path: str, first_id: int) -> None:
+        """Adds the data files and delete files of a lake from an id on."""
+        for path in _files_of_snapshots(connection, data_path, first_id):
+            self.add(path)
 
     def add(self, path: str) -> None:
         self._paths.add(self._folder.identity(path).casefold())
@@ -54,20 +66,19 @@ class KnownFiles:
         return match is not None and match[1].casefold() in self._names
 
 
-def files_of_snapshots(
-    connection: sa.Connection, data_path: str, schema: str | None = None, first_id: int | None = None
-) -> Iterator[str]:
-    """The paths of all data files and delete files that snapshots have or had.
+def next_file_id(connection: sa.Connection) -> int:
+    """The id from which on files get their ids."""
+    return int(connection.scalar(sa.select(sa.func.max(t.snapshot.c.next_file_id))) or 0)
 
-    `schema` is that of another lake in the same database. With `first_id`, only files since that id.
-    """
-    options = in_schema(schema)
-    folders = table_folders(connection, data_path, options)
+
+def _files_of_snapshots(connection: sa.Connection, data_path: str, first_id: int | None = None) -> Iterator[str]:
+    """The paths of all data files and delete files that snapshots have or had. With `first_id`, only since that id."""
+    folders = table_folders(connection, data_path)
     for table, file_id in ((t.data_file, t.data_file.c.data_file_id), (t.delete_file, t.delete_file.c.delete_file_id)):
         query = sa.select(table.c.table_id, table.c.path, table.c.path_is_relative).where(table.c.path.is_not(None))
         if first_id is not None:
             query = query.where(file_id >= first_id)
-        for row in connection.execute(query, execution_options=options):
+        for row in connection.execute(query):
             if not row.path_is_relative:
                 yield row.path
             else:
@@ -76,14 +87,9 @@ def files_of_snapshots(
                     yield resolve(folder, row.path, True)
 
 
-def scheduled_files(connection: sa.Connection, data_path: str, schema: str | None = None) -> Iterator[str]:
+def _scheduled_files(connection: sa.Connection, data_path: str) -> Iterator[str]:
     """The paths of all files that are scheduled for deletion."""
     scheduled = t.files_scheduled_for_deletion.c
     query = sa.select(scheduled.path, scheduled.path_is_relative).where(scheduled.path.is_not(None))
-    for row in connection.execute(query, execution_options=in_schema(schema)):
+    for row in connection.execute(query):
         yield resolve(data_path, row.path, row.path_is_relative)
-
-
-def next_file_id(connection: sa.Connection) -> int:
-    """The id from which on files get their ids."""
-    return int(connection.scalar(sa.select(sa.func.max(t.snapshot.c.next_file_id))) or 0)

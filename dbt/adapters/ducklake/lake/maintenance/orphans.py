@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
@@ -14,8 +14,7 @@ from ..errors import LakeError
 from ..file_store import FileStore
 from .cleanup import FILES_PER_BATCH, DeletedFiles
 from .data_folder import DataFolder, failure_text
-from .known_files import UUID, KnownFiles, files_of_snapshots, next_file_id, scheduled_files
-from .table_folders import in_schema
+from .known_files import UUID, KnownFiles, next_file_id
 
 _WRITTEN_FILE = re.compile(rf"(^|/)ducklake-{UUID}(-delete)?\.(parquet|puffin)$")
 _IN_WRITE_FOLDER = re.compile(
@@ -51,18 +50,17 @@ def delete_orphaned_files(
     known = KnownFiles(folder)
     with catalog.read() as connection:
         first_new_id = next_file_id(connection)
-        _add(known, files_of_snapshots(connection, catalog.data_path))
-        _add(known, scheduled_files(connection, catalog.data_path))
-        for schema in catalog.database.other_lakes(connection):
-            other_path = _data_path(connection, schema)
+        known.add_all_of(connection, catalog.data_path)
+        other_schemas = catalog.database.other_lakes(connection)
+    for schema in other_schemas:
+        with catalog.read(schema) as connection:
+            other_path = _data_path(connection)
             if other_path is not None and folder.overlaps(other_path):
-                _add(known, files_of_snapshots(connection, other_path, schema))
-                _add(known, scheduled_files(connection, other_path, schema))
+                known.add_all_of(connection, other_path)
     for other in other_lakes:
         if folder.overlaps(other.data_path):
             with other.read() as connection:
-                _add(known, files_of_snapshots(connection, other.data_path))
-                _add(known, scheduled_files(connection, other.data_path))
+                known.add_all_of(connection, other.data_path)
 
     def is_orphan(path: str) -> bool:
         if path in known or known.has_name_of(path) or not folder.holds(path) or folder.is_catalog(path):
@@ -76,7 +74,7 @@ def delete_orphaned_files(
     failures: dict[str, str] = {}
     for start in range(0, len(orphans), FILES_PER_BATCH):
         with catalog.read() as connection:  # a file may have been committed since
-            _add(known, files_of_snapshots(connection, catalog.data_path, first_id=first_new_id))
+            known.add_new_of(connection, catalog.data_path, first_new_id)
         batch = [path for path in orphans[start : start + FILES_PER_BATCH] if is_orphan(path)]
         failed = folder.delete(batch)
         failures.update(failed)
@@ -99,13 +97,7 @@ def _is_older(modified: datetime.datetime | None, moment: datetime.datetime | No
     return moment is None or (modified is not None and modified < moment)
 
 
-def _add(known: KnownFiles, paths: Iterable[str]) -> None:
-    for path in paths:
-        known.add(path)
-
-
-def _data_path(connection: sa.Connection, schema: str) -> str | None:
-    """The data path of the lake whose catalog is in another schema of the database."""
+def _data_path(connection: sa.Connection) -> str | None:
     setting = t.ducklake_metadata.c
-    query = sa.select(setting.value).where(setting.key == "data_path")
-    return connection.scalar(query, execution_options=in_schema(schema))
+    query = sa.select(setting.value).where(setting.key == "data_path", setting.scope.is_(None))
+    return connection.scalar(query)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -12,27 +10,19 @@ from .. import tables as t
 from ..paths import resolve
 
 
-def in_schema(schema: str | None) -> dict[str, Any]:
-    """Options for `Connection.execute` that find the tables of a catalog in a schema of the database."""
-    return {} if schema is None else {"schema_translate_map": {None: schema}}
-
-
-def table_folders(
-    connection: sa.Connection, data_path: str, options: Mapping[str, Any] | None = None
-) -> dict[int, list[str]]:
+def table_folders(connection: sa.Connection, data_path: str) -> dict[int, list[str]]:
     """The folders of each table, the last one at the end.
 
     A table has a row for each name and schema that it had, and a schema may have several rows too. Files are relative
-    to the folder as a snapshot has it, so all of them count. The options are those of `in_schema`.
+    to the folder as a snapshot has it, so all of them count.
     """
-    options = dict(options or {})
     schemas: dict[int, list[str]] = defaultdict(list)
-    for row in connection.execute(sa.select(t.schema).order_by(t.schema.c.begin_snapshot), execution_options=options):
+    for row in connection.execute(sa.select(t.schema).order_by(t.schema.c.begin_snapshot)):
         folder = resolve(data_path, row.path or "", row.path is None or row.path_is_relative)
         if folder not in schemas[row.schema_id]:
             schemas[row.schema_id].append(folder)
     folders: dict[int, list[str]] = defaultdict(list)
-    for row in connection.execute(sa.select(t.table).order_by(t.table.c.begin_snapshot), execution_options=options):
+    for row in connection.execute(sa.select(t.table).order_by(t.table.c.begin_snapshot)):
         is_relative = row.path is None or row.path_is_relative
         for parent in schemas[row.schema_id] if is_relative else [""]:
             folder = resolve(parent, row.path or "", is_relative)
