@@ -17,9 +17,9 @@ from typing import Any, get_type_hints
 from dbt.adapters.ducklake import LakeSession, configs, credentials, incremental, other_adapters
 from dbt.adapters.ducklake.lake.options import OPTIONS, Option
 from dbt.adapters.ducklake.lake.retry import Retry
+from dbt.adapters.ducklake.spark.commands.maintenance import MAINTENANCE_STATEMENTS
 from dbt.adapters.ducklake.spark.commands.procedures import LAKE_PROCEDURES, PROCEDURES
-from dbt.adapters.ducklake.spark.commands.registry import COMMANDS
-from dbt.adapters.ducklake.spark.commands.show import SHOW_COMMANDS
+from dbt.adapters.ducklake.spark.commands.registry import CATALOG_COMMANDS, COMMANDS
 from dbt.adapters.ducklake.spark.read.table_functions import PREFIX, TABLE_FUNCTIONS
 from dbt.adapters.ducklake.spark.sql import statements as st
 
@@ -361,7 +361,17 @@ def macros_page() -> str:
 
 
 def sql_page() -> str:
-    kinds = [*COMMANDS, *SHOW_COMMANDS, st.Query, st.Passthrough, st.CreateTempView, st.Use, st.Begin, st.Commit]
+    kinds = [
+        *COMMANDS,
+        *CATALOG_COMMANDS,
+        *MAINTENANCE_STATEMENTS,
+        st.Query,
+        st.Passthrough,
+        st.CreateTempView,
+        st.Use,
+        st.Begin,
+        st.Commit,
+    ]
     kinds += [st.Rollback]
     described((k.__name__ for k in kinds), {name: "" for group in STATEMENTS.values() for name in group}, "statement")
     rows = []

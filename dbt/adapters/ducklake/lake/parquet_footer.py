@@ -31,16 +31,21 @@ _WRITERS_THAT_REVEAL_NAN = ("parquet-mr", "DuckDB")
 
 
 def file_stats(
-    metadata: pq.FileMetaData, columns: Sequence[Column], truncated_at: int | None = None
+    metadata: pq.FileMetaData,
+    columns: Sequence[Column],
+    truncated_at: int | None = None,
+    name_map: NameMap | None = None,
 ) -> dict[int, ColumnStats]:
     """The statistics of the columns of a file, by column id.
 
-    Columns are matched by field id, or by name if the Parquet schema has no ids. Lists, structs and maps have no
-    statistics of their own, and columns missing from the file have none. `truncated_at` is the writer's
-    `parquet.statistics.truncate.length`, if one was set.
+    Columns are matched by the name map if there is one, else by field id, or by name if the Parquet schema has no ids.
+    Lists, structs and maps have no statistics of their own, and columns missing from the file have none. `truncated_at`
+    is the writer's `parquet.statistics.truncate.length`, if one was set.
     """
     footer = _Footer(metadata, truncated_at)
-    return {column.id: footer.stats(column, leaves) for column, leaves in _match(_schema_fields(metadata), columns)}
+    fields = _schema_fields(metadata)
+    matched = _match(fields, columns) if name_map is None else _match_by_name(fields, columns, name_map)
+    return {column.id: footer.stats(column, leaves) for column, leaves in matched}
 
 
 def physical_types(

@@ -53,8 +53,8 @@ def table_history(connection: sa.Connection, table_id: int, at: int) -> list[Tab
     operations: dict[int, tuple[str, ...]] = defaultdict(tuple)
     row_changes: dict[int, int] = {}
     first = min(snapshot for snapshots in begins.values() for snapshot in snapshots)
-    for snapshot_id, changes_made in _changes(connection, begins.keys(), first, at):
-        by_table = table_operations(changes_made)
+    for row in _changes(connection, begins.keys(), first, at):
+        snapshot_id, by_table = row.snapshot_id, table_operations(row.changes_made)
         found = [operation for i in begins.keys() & by_table.keys() for operation in by_table[i]]
         if found:
             operations[snapshot_id] = tuple(dict.fromkeys(found))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -99,8 +100,8 @@ def describe_detail(context: QueryContext, statement: st.DescribeDetail) -> pa.T
         "name": f"{lake.name}.{state.qualified_name(table)}",
         "comment": table.comment,
         "location": state.table_folder(lake.catalog.data_path, table),
-        "created_at": times.get(created),
-        "last_modified": times.get(modified),
+        "created_at": None if created is None else times.get(created),
+        "last_modified": None if modified is None else times.get(modified),
         "partition_keys": _partition_keys(table, names),
         "sort_keys": [sort_key_text(key) for key in table.sort.keys] if table.sort else [],
         "num_files": summary.data_file_count,
@@ -127,3 +128,9 @@ def _table(context: QueryContext, name: st.Name) -> tuple[Lake, LakeState, Table
             f"{state.qualified_name(relation)} is a view, and has neither rows nor files of its own; describe a table"
         )
     return lake, state, relation
+
+
+TABLE_DESCRIPTIONS: Mapping[type, Callable[[QueryContext, Any], pa.Table]] = {
+    st.DescribeDetail: describe_detail,
+    st.DescribeHistory: describe_history,
+}
