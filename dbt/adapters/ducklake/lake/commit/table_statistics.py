@@ -22,7 +22,8 @@ class TableStatistics:
         self.column_types = column_types
         """The type of each current column and nested field, by id."""
         stats = t.table_stats
-        row = rows.connection.execute(sa.select(stats).where(stats.c.table_id == table_id)).first()
+        newest_rows = rows.catalog.database.newest_rows
+        row = rows.connection.execute(newest_rows(sa.select(stats).where(stats.c.table_id == table_id))).first()
         self.next_row_id: int = row.next_row_id if row else 0
         """The row id of the first row in the next file."""
         self._record_count: int = row.record_count if row else 0
@@ -35,9 +36,10 @@ class TableStatistics:
     def _load_columns(self) -> dict[int, TableColumnStats]:
         """The statistics by column id. A column without bounds has no value yet."""
         stats, file_stats = t.table_column_stats, t.file_column_stats
+        query = self.rows.catalog.database.newest_rows(sa.select(stats).where(stats.c.table_id == self.table_id))
         columns = {
             r.column_id: TableColumnStats(r.contains_null, r.contains_nan, r.min_value, r.max_value, r.extra_stats)
-            for r in self.rows.connection.execute(sa.select(stats).where(stats.c.table_id == self.table_id))
+            for r in self.rows.connection.execute(query)
         }
         # The reference drops bounds that it cannot compare, for example after a change of the type. Such a column
         # has values nevertheless.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 
@@ -21,6 +21,7 @@ from .. import tables as t
 from ..catalog import Catalog
 from ..commit.rows import SnapshotRows, id_batches
 from ..commit.table_statistics import TableStatistics
+from ..errors import BusyError
 from ..file_store import FileStore
 from ..files import DataFile, NameMap, name_maps, table_files
 from ..parquet_footer import file_stats, positional_name_map
@@ -62,11 +63,16 @@ def analyze_table(
     Without `read_files` only the table's statistics are completed, from those of its files in the catalog.
     """
     catalog.check_writable()
-    while True:
+    found: dict[int, Mapping[int, ColumnStats]] = {}
+    columns_found: Sequence[Column] = ()
+    for attempt in range(catalog.retry.max_count + 1):
         work = _plan(catalog, snapshots, table_id, columns, read_files)
         if work is None:
             return 0
-        found = _read(store, work)
+        if work.table.columns != columns_found:
+            found, columns_found = {}, work.table.columns
+        new = [file for file in work.files if file.id not in found]
+        found.update(_read(store, replace(work, files=new)))
         analyzed = write_with_retries(
             catalog,
             f"writing statistics of table {work.table.name}",
@@ -76,6 +82,11 @@ def analyze_table(
         )
         if analyzed is not None:
             return analyzed
+        catalog.retry.wait(attempt)
+    raise BusyError(
+        f"writing statistics of a table in {catalog.database.location} failed: other writers were first"
+        f" {catalog.retry.max_count + 1} times in a row; run it again, or raise retry.max_count"
+    )
 
 
 def _plan(
@@ -159,9 +170,12 @@ def _write(
     columns: Collection[int] | None,
     found: FileStatistics,
 ) -> int | None:
-    """Writes what was found, in one transaction. Returns of how many files; None if the columns changed meanwhile."""
+    """Writes what was found, in one transaction. Returns of how many files; None if it has to begin again."""
     _exclude_other_writers(connection, table.id)
-    latest = catalog.latest_snapshot(connection)
+    latest, snapshot_id = catalog.latest_snapshot(connection), t.snapshot.c.snapshot_id
+    newest = sa.select(snapshot_id).order_by(snapshot_id.desc()).limit(1)
+    if connection.scalar(catalog.database.newest_rows(newest)) != latest.id:
+        return None
     state: LakeState = snapshots.state(connection, latest)
     current = state.tables.get(table.id)
     if current is None:
@@ -169,7 +183,7 @@ def _write(
     if current.columns != table.columns:
         return None
     leaves = {column.id: column.type for column in _leaves(table, columns)}
-    missing = _missing(connection, table.id, latest.id, found, leaves)
+    missing = _missing(connection, catalog, table.id, latest.id, found, leaves)
     rows = SnapshotRows(connection, catalog, latest)
     for file_id, by_column in missing.items():
         for column_id, stats in by_column.items():
@@ -198,7 +212,12 @@ def _exclude_other_writers(connection: sa.Connection, table_id: int) -> None:
 
 
 def _missing(
-    connection: sa.Connection, table_id: int, at: int, found: FileStatistics, columns: Collection[int]
+    connection: sa.Connection,
+    catalog: Catalog,
+    table_id: int,
+    at: int,
+    found: FileStatistics,
+    columns: Collection[int],
 ) -> dict[int, dict[int, ColumnStats]]:
     """The statistics that were found, of current files, and that the catalog does not have."""
     data, stats = t.data_file, t.file_column_stats
@@ -211,7 +230,7 @@ def _missing(
         known = sa.select(stats.c.data_file_id, stats.c.column_id).where(
             stats.c.table_id == table_id, stats.c.data_file_id.in_(batch)
         )
-        for row in connection.execute(known):
+        for row in connection.execute(catalog.database.newest_rows(known)):
             missing.get(row.data_file_id, {}).pop(row.column_id, None)
     return {file_id: by_column for file_id, by_column in missing.items() if by_column}
 
