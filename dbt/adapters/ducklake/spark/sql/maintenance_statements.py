@@ -134,10 +134,9 @@ def _read_vacuum(cursor: Cursor, name: Name | None, text: str) -> Vacuum:
     if cursor.take("RETAIN"):
         if cursor.token.kind != "number":
             raise cursor.unexpected("a number of hours")
-        literal = parse_literal(cursor.expression("a number of hours", "HOURS", "HOUR"))
-        if literal is None or not isinstance(literal.value, int | float | Decimal):
-            raise cursor.unexpected("a number of hours before this")
-        hours = float(literal.value)
+        literal = parse_literal(cursor.sql[cursor.token.start : cursor.token.end])
+        assert literal is not None and isinstance(literal.value, int | float | Decimal)
+        hours, cursor.index = float(literal.value), cursor.index + 1
         if not cursor.take_any("HOURS", "HOUR"):
             raise cursor.unexpected("HOURS")
     dry_run = cursor.take("DRY", "RUN")
