@@ -94,8 +94,8 @@ STRATEGIES = {
 OPTION_TEXTS = {
     "auto_compact": "Stored for DuckDB.",
     "data_inlining_row_limit": "Up to so many rows of a statement stay in the catalog. 0 writes all rows to files.",
-    "delete_older_than": "Stored for DuckDB's clean-up.",
-    "expire_older_than": "Stored for DuckDB's clean-up.",
+    "delete_older_than": "How long files stay that [nobody needs](../maintenance.md#retention). Default: 2 days.",
+    "expire_older_than": "How old snapshots must be to [expire](../maintenance.md#retention) by default.",
     "hive_file_pattern": "Put files into folders that name the partition.",
     "parquet_compression": "The codec. Spark does not bring the one for brotli.",
     "parquet_compression_level": "For zstd, gzip and brotli.",
@@ -112,6 +112,10 @@ OPTION_TEXTS = {
 }
 
 OPERATIONS = {
+    "ducklake_expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
+    "ducklake_cleanup_old_files": "Deletes [files that no snapshot needs]"
+    "(../maintenance.md#delete-files-that-no-snapshot-needs).",
+    "ducklake_delete_orphaned_files": "Deletes [orphan files](../maintenance.md#delete-orphan-files).",
     "ducklake_rollback": "[Restores](../rollback.md) an earlier version of tables, a schema or the lake.",
     "ducklake_diff": "Prints the [difference](../table-diff.md#print-a-diff) between two versions of a table.",
     "ducklake_lineage": "Prints the versions of a relation and [what they were built from](../lineage.md).",
@@ -119,7 +123,7 @@ OPERATIONS = {
     "ducklake_migrate": "Brings the lake to a later [format version](../connecting.md#format-versions).",
     "ducklake_stop_spark": "Stops the Spark that `spark.keep_alive` keeps running.",
 }
-HELPERS = {"ducklake_resolve_relation"}
+HELPERS = {"ducklake_call", "ducklake_resolve_relation"}
 """Macros that others call, and users do not."""
 
 STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
@@ -175,6 +179,10 @@ STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
 """For each heading of sql.md, examples of the statements that it describes, by the class that holds the statement."""
 
 PROCEDURE_TEXTS = {
+    "expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
+    "cleanup_old_files": "Deletes [files that no snapshot needs]"
+    "(../maintenance.md#delete-files-that-no-snapshot-needs).",
+    "delete_orphaned_files": "Deletes [orphan files](../maintenance.md#delete-orphan-files).",
     "set_option": "Sets an [option](options.md) of the lake, or of `schema` or `table_name`.",
     "set_commit_message": "Sets author, message and `extra_info` of the running transaction.",
     "rollback": "[Restores](../rollback.md) an earlier version of tables, a schema or the lake.",

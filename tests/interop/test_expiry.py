@@ -86,8 +86,15 @@ def _catalog_rows(address: LakeAddress) -> dict[str, list[Any]]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
-@pytest.mark.parametrize("kept", ["the newest", "every third", "the second half", "the first and the newest"])
+@pytest.mark.parametrize(
+    ("kind", "kept"),
+    [
+        ("sqlite", "the newest"),
+        ("sqlite", "the second half"),
+        ("sqlite", "the first and the newest"),
+        ("duckdb", "every third"),
+    ],
+)
 def test_both_engines_leave_the_same_rows(kind: str, kept: str, new_lake: NewLake, tmp_path: Path) -> None:
     lake = Lake(new_lake(kind))
     _make(lake, tmp_path)
@@ -129,8 +136,9 @@ def _rows_by_us(lake: Lake, name: str, version: int) -> int:
     return count
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres", "duckdb"])
-@pytest.mark.parametrize("by", ["us", "duckdb"])
+@pytest.mark.parametrize(
+    ("kind", "by"), [("sqlite", "us"), ("postgres", "us"), ("duckdb", "us"), ("postgres", "duckdb")]
+)
 def test_the_other_engine_reads_all_kept_snapshots_after_a_clean_up(
     kind: str, by: str, new_lake: NewLake, tmp_path: Path
 ) -> None:

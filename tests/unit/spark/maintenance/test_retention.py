@@ -62,7 +62,7 @@ def test_expiry_returns_the_rows_of_ducklake_snapshots(lake: LakeSession) -> Non
 @pytest.mark.parametrize(
     "older_than",
     ["7 days 12 hours", datetime.timedelta(days=7, hours=12), NOW - datetime.timedelta(days=7, hours=12)],
-    ids=str,
+    ids=["text", "timedelta", "moment"],
 )
 def test_snapshots_older_than_a_duration_or_moment_expire(lake: LakeSession, older_than: object) -> None:
     assert _versions(lake.call("ducklake_expire_snapshots", older_than=older_than)) == [0, 1, 2]

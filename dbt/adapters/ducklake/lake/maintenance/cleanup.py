@@ -153,8 +153,11 @@ def _batches(files: Sequence[_Scheduled]) -> Iterator[Sequence[_Scheduled]]:
 def _remove_rows(catalog: Catalog, files: Sequence[_Scheduled]) -> None:
     table = t.files_scheduled_for_deletion
     for batch in _batches(files):
-        rows = [(file.file_id, file.stored_path) for file in batch]
-        done = sa.tuple_(table.c.data_file_id, table.c.path).in_(rows)
+        # Two lists, because databases compare a list of pairs one by one. A row of the same id and another file stays.
+        done = sa.and_(
+            table.c.data_file_id.in_([file.file_id for file in batch]),
+            table.c.path.in_([file.stored_path for file in batch]),
+        )
         write_with_retries(
             catalog,
             "removing deleted files from the catalog",

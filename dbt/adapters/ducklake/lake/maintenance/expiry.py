@@ -36,6 +36,8 @@ _OF_TABLES = (
     t.inlined_data_tables,
     t.column_mapping,
 )
+_IDS_PER_DELETE = 50_000
+
 _OTHERS = (t.schema, t.view, t.tag, t.macro)
 
 
@@ -173,27 +175,40 @@ def _inlined_tables(connection: sa.Connection, catalog: Catalog, gone_tables: Co
 def _schedule_files(connection: sa.Connection, catalog: Catalog, gone_tables: Collection[int]) -> None:
     """Schedules for deletion the data files and delete files that no snapshot needs, and removes their rows."""
     data, deletes = t.data_file, t.delete_file
+    paths: dict[sa.Table, dict[int, str]] = {data: {}, deletes: {}}
     folders = table_folders(connection, catalog.data_path)
-    of_gone_tables = list(id_batches(gone_tables))
     for data_condition, delete_condition in (
         (_is_dead(data), _is_dead(deletes)),
-        *((data.c.table_id.in_(batch), deletes.c.table_id.in_(batch)) for batch in of_gone_tables),
+        *((data.c.table_id.in_(batch), deletes.c.table_id.in_(batch)) for batch in id_batches(gone_tables)),
     ):
-        data_file_ids = sa.select(data.c.data_file_id).where(data_condition)
-        delete_condition = sa.or_(delete_condition, deletes.c.data_file_id.in_(data_file_ids))
+        of_dead_data_files = deletes.c.data_file_id.in_(sa.select(data.c.data_file_id).where(data_condition))
         for table, id_column, condition in (
-            (deletes, deletes.c.delete_file_id, delete_condition),
             (data, data.c.data_file_id, data_condition),
+            (deletes, deletes.c.delete_file_id, sa.or_(delete_condition, of_dead_data_files)),
         ):
             query = sa.select(id_column.label("id"), table.c.table_id, table.c.path, table.c.path_is_relative)
-            rows = connection.execute(query.where(condition).order_by(id_column)).all()
-            if not rows:
-                continue
-            _schedule(connection, catalog, _full_paths(rows, folders, catalog.data_path))
-            if table is data:
-                for described in _OF_DATA_FILES:
-                    connection.execute(sa.delete(described).where(described.c.data_file_id.in_(data_file_ids)))
-            connection.execute(sa.delete(table).where(condition))
+            paths[table].update(_full_paths(connection.execute(query.where(condition)), folders, catalog.data_path))
+    for table in (data, deletes):
+        if paths[table]:
+            _schedule(connection, catalog, sorted(paths[table].items()))
+    for described in (*_OF_DATA_FILES, data):
+        _delete_by_id(connection, described, described.c.data_file_id, paths[data])
+    _delete_by_id(connection, deletes, deletes.c.delete_file_id, paths[deletes])
+
+
+def _delete_by_id(
+    connection: sa.Connection, table: sa.Table, column: sa.ColumnElement[int], ids: Collection[int]
+) -> None:
+    """Deletes the rows with an id.
+
+    Most of these tables have no index, so that each statement reads all of them. A list of literal numbers may be
+    longer than one of parameters, and no database plans it badly, unlike a subquery.
+    """
+    in_order = sorted(ids)
+    for start in range(0, len(in_order), _IDS_PER_DELETE):
+        batch = in_order[start : start + _IDS_PER_DELETE]
+        numbers: sa.BindParameter[int] = sa.bindparam("ids", batch, expanding=True, literal_execute=True)
+        connection.execute(sa.delete(table).where(column.in_(numbers)))
 
 
 def _full_paths(
