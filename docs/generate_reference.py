@@ -112,6 +112,7 @@ OPTION_TEXTS = {
 }
 
 OPERATIONS = {
+    "ducklake_analyze": "Completes the [statistics](../delta-and-iceberg-words.md#analyze-table) of a table's files.",
     "ducklake_expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
     "ducklake_cleanup_old_files": "Deletes [files that no snapshot needs]"
     "(../maintenance.md#delete-files-that-no-snapshot-needs).",
@@ -170,6 +171,14 @@ STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "Use": ["use s"],
     },
     "begin-commit-rollback": {"Begin": ["begin"], "Commit": ["commit"], "Rollback": ["rollback"]},
+    "optimize-vacuum-restore-analyze": {
+        "Optimize": ["optimize t"],
+        "Vacuum": ["vacuum t retain 168 hours", "vacuum dry run"],
+        "Analyze": ["analyze table t compute statistics"],
+        "DescribeHistory": ["describe history t"],
+        "DescribeDetail": ["describe detail t"],
+        "Restore": ["restore table t to version as of 41"],
+    },
     "call": {"Call": ["call ducklake_rollback('main.orders', version => 41)"]},
     "names": {
         "CreateTempView": ["create temporary view v as select 1 as id"],
@@ -179,6 +188,7 @@ STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
 """For each heading of sql.md, examples of the statements that it describes, by the class that holds the statement."""
 
 PROCEDURE_TEXTS = {
+    "analyze": "Completes the [statistics](../delta-and-iceberg-words.md#analyze-table) of a table's files.",
     "expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
     "cleanup_old_files": "Deletes [files that no snapshot needs]"
     "(../maintenance.md#delete-files-that-no-snapshot-needs).",

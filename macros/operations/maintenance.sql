@@ -19,3 +19,8 @@
 {% macro ducklake_delete_orphaned_files(older_than=none, cleanup_all=false, dry_run=false) -%}
   {{ ducklake_call('ducklake_delete_orphaned_files', arguments={'older_than': older_than, 'cleanup_all': cleanup_all, 'dry_run': dry_run}) }}
 {%- endmacro %}
+
+{#- dbt run-operation ducklake_analyze --args '{table_name: orders}' -#}
+{% macro ducklake_analyze(table_name, schema=none, columns=none, noscan=false) -%}
+  {{ ducklake_call('ducklake_analyze', table_name, schema, {'columns': columns, 'noscan': noscan}) }}
+{%- endmacro %}

@@ -135,7 +135,8 @@ def _read_vacuum(cursor: Cursor, name: Name | None, text: str) -> Vacuum:
         if cursor.token.kind != "number":
             raise cursor.unexpected("a number of hours")
         literal = parse_literal(cursor.sql[cursor.token.start : cursor.token.end])
-        assert literal is not None and isinstance(literal.value, int | float | Decimal)
+        assert literal is not None
+        assert isinstance(literal.value, int | float | Decimal)
         hours, cursor.index = float(literal.value), cursor.index + 1
         if not cursor.take_any("HOURS", "HOUR"):
             raise cursor.unexpected("HOURS")
