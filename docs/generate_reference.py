@@ -17,9 +17,9 @@ from typing import Any, get_type_hints
 from dbt.adapters.ducklake import LakeSession, configs, credentials, incremental, other_adapters
 from dbt.adapters.ducklake.lake.options import OPTIONS, Option
 from dbt.adapters.ducklake.lake.retry import Retry
+from dbt.adapters.ducklake.spark.commands.maintenance import MAINTENANCE_STATEMENTS
 from dbt.adapters.ducklake.spark.commands.procedures import LAKE_PROCEDURES, PROCEDURES
-from dbt.adapters.ducklake.spark.commands.registry import COMMANDS
-from dbt.adapters.ducklake.spark.commands.show import SHOW_COMMANDS
+from dbt.adapters.ducklake.spark.commands.registry import CATALOG_COMMANDS, COMMANDS
 from dbt.adapters.ducklake.spark.read.table_functions import PREFIX, TABLE_FUNCTIONS
 from dbt.adapters.ducklake.spark.sql import statements as st
 
@@ -124,6 +124,7 @@ OPERATIONS = {
     "ducklake_checkpoint": "Does [all maintenance](../dbt-maintenance.md#at-the-end-of-a-run) of the lake.",
     "ducklake_health": "Tells [what tables need](../dbt-maintenance.md#what-tables-need).",
     "ducklake_add_data_files": "[Adds existing Parquet files](../add-files.md) to a table.",
+    "ducklake_analyze": "Completes the [statistics](../delta-and-iceberg-words.md#analyze-table) of a table's files.",
     "ducklake_expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
     "ducklake_cleanup_old_files": "Deletes [files that no snapshot needs]"
     "(../maintenance.md#delete-files-that-no-snapshot-needs).",
@@ -185,6 +186,14 @@ STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "Use": ["use s"],
     },
     "begin-commit-rollback": {"Begin": ["begin"], "Commit": ["commit"], "Rollback": ["rollback"]},
+    "optimize-vacuum-restore-analyze": {
+        "Optimize": ["optimize t"],
+        "Vacuum": ["vacuum t retain 168 hours", "vacuum dry run"],
+        "Analyze": ["analyze table t compute statistics"],
+        "DescribeHistory": ["describe history t"],
+        "DescribeDetail": ["describe detail t"],
+        "Restore": ["restore table t to version as of 41"],
+    },
     "call": {"Call": ["call ducklake_rollback('main.orders', version => 41)"]},
     "names": {
         "CreateTempView": ["create temporary view v as select 1 as id"],
@@ -203,6 +212,7 @@ PROCEDURE_TEXTS = {
     "checkpoint": "Does [all maintenance](../dbt-maintenance.md#at-the-end-of-a-run) of the lake.",
     "health": "Tells [what tables need](../dbt-maintenance.md#what-tables-need).",
     "add_data_files": "[Adds existing Parquet files](../add-files.md) to a table, without copying them.",
+    "analyze": "Completes the [statistics](../delta-and-iceberg-words.md#analyze-table) of a table's files.",
     "expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
     "cleanup_old_files": "Deletes [files that no snapshot needs]"
     "(../maintenance.md#delete-files-that-no-snapshot-needs).",
@@ -395,7 +405,17 @@ def macros_page() -> str:
 
 
 def sql_page() -> str:
-    kinds = [*COMMANDS, *SHOW_COMMANDS, st.Query, st.Passthrough, st.CreateTempView, st.Use, st.Begin, st.Commit]
+    kinds = [
+        *COMMANDS,
+        *CATALOG_COMMANDS,
+        *MAINTENANCE_STATEMENTS,
+        st.Query,
+        st.Passthrough,
+        st.CreateTempView,
+        st.Use,
+        st.Begin,
+        st.Commit,
+    ]
     kinds += [st.Rollback]
     described((k.__name__ for k in kinds), {name: "" for group in STATEMENTS.values() for name in group}, "statement")
     rows = []

@@ -76,3 +76,8 @@
       'small_files': small_files, 'deleted_share': deleted_share, 'inlined_rows': inlined_rows,
       'orphans': orphans}, as_json) }}
 {%- endmacro %}
+
+{#- dbt run-operation ducklake_analyze --args '{table_name: orders}' -#}
+{% macro ducklake_analyze(table_name, schema=none, columns=none, noscan=false) -%}
+  {{ ducklake_call('ducklake_analyze', table_name, schema, {'columns': columns, 'noscan': noscan}) }}
+{%- endmacro %}

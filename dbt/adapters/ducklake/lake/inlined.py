@@ -91,6 +91,15 @@ def table_names(connection: sa.Connection, table_id: int) -> dict[int, str]:
     return {r.schema_version: r.table_name for r in connection.execute(query.order_by(registry.c.schema_version))}
 
 
+def has_rows(connection: sa.Connection, catalog: Catalog, table_id: int) -> bool:
+    """Whether the catalog stores rows of a table for any snapshot."""
+    for name in table_names(connection, table_id).values():
+        rows = t.inlined_data(name, (), catalog.format.inlined_system_columns)
+        if connection.execute(sa.select(rows.c.row_id).limit(1)).first() is not None:
+            return True
+    return False
+
+
 def has_rows_since(connection: sa.Connection, catalog: Catalog, table_id: int, base: int) -> bool:
     """Whether a table has current inlined rows that were inserted after the snapshot `base`."""
     for name in table_names(connection, table_id).values():

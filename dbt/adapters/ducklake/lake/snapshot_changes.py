@@ -58,6 +58,33 @@ def rewriting_snapshots() -> sa.Select[tuple[int]]:
     )
 
 
+_OPERATIONS = {
+    "altered_table": "alter",
+    "inserted_into_table": "insert",
+    "inlined_insert": "insert",
+    "deleted_from_table": "delete",
+    "inlined_delete": "delete",
+    "merge_adjacent": "merge files",
+    "rewrite_delete": "rewrite",
+    "compacted_table": "compact",
+    "inline_flush": "flush",
+    "flushed_inlined": "flush",
+    "dropped_table": "drop",
+}
+"""What users call the changes of a table, in the order in which a snapshot's changes are told."""
+
+
+def table_operations(changes_made: str | None) -> dict[int, tuple[str, ...]]:
+    """What a snapshot did to each table, by table id, such as `("insert", "delete")`. Creations are not in it."""
+    kinds: dict[int, set[str]] = {}
+    for entry in _entries(changes_made or ""):
+        kind, _, value = entry.partition(":")
+        if kind in _OPERATIONS and value.isdigit():
+            kinds.setdefault(int(value), set()).add(_OPERATIONS[kind])
+    order = tuple(dict.fromkeys(_OPERATIONS.values()))
+    return {table_id: tuple(sorted(found, key=order.index)) for table_id, found in kinds.items()}
+
+
 def only_compacts(changes_made: str | None) -> bool:
     """Whether a snapshot only stores rows in other files, so that no row of any table changed."""
     return bool(changes_made) and all(entry.startswith(_COMPACTIONS) for entry in _entries(changes_made or ""))

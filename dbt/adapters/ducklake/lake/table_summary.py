@@ -33,6 +33,8 @@ class TableSummary:
     delete_file_count: int = 0
     deleted_row_count: int = 0
     """How many rows of the data files are deleted."""
+    inlined_row_count: int = 0
+    """How many of the rows the catalog stores."""
     last_write_snapshot: int | None = None
     """The last snapshot that changed rows; None if none ever did."""
     last_change_snapshot: int | None = None
@@ -103,6 +105,7 @@ def table_summaries(
             data_file_count=int(data.files) if data else 0,
             delete_file_count=int(deletes.files) if deletes else 0,
             deleted_row_count=deleted_row_count,
+            inlined_row_count=inlined_rows[table_id],
             last_write_snapshot=max(write_snapshots[table_id], default=None),
             last_change_snapshot=max([*write_snapshots[table_id], definition_snapshot, row.begin_snapshot]),
         )

@@ -25,15 +25,16 @@ from ..lake.retry import Retry
 from ..lake.snapshot import LakeState
 from ..lake.transaction import ChangeCounts, Transaction
 from .change.command_context import CommandContext
-from .commands.procedures import argument_values, call_on_lake, is_lake_procedure
-from .commands.registry import COMMANDS
-from .commands.show import SHOW_COMMANDS
+from .commands.maintenance import MAINTENANCE_STATEMENTS, is_of_lake, maintained
+from .commands.procedures import argument_values, call_on_lake, is_lake_procedure, table_function_query
+from .commands.registry import CATALOG_COMMANDS, COMMANDS
 from .engine.errors import errors_in_author_words
 from .engine.progress import Progress
 from .engine.spark_session import Engine
 from .maintenance.context import MaintenanceContext
 from .read.context import ResolvedRelation
 from .read.lakes import Lake
+from .read.missing_names import sql_of_spark
 from .read.planner import Planner
 from .results import Input, Result, inputs_at
 from .sql import statements as st
@@ -248,15 +249,26 @@ class LakeSession:
             return Result(dataframe=self._transactions.run(lambda: self._plan(text, keep_views=True)))
         if isinstance(statement, st.Passthrough) or self._describes_function_of_spark(statement):
             return Result(dataframe=self.spark.sql(statement.text))
-        show_command = SHOW_COMMANDS.get(type(statement))
-        if show_command is not None:
+        if isinstance(statement, st.MaintenanceStatement):
+            context = self._transactions.query_context()
+            if not is_of_lake(context, statement):
+                assert statement.name is not None
+                return Result(dataframe=sql_of_spark(self.spark, statement.text, statement.name, context))
+            if isinstance(statement, st.UnreadStatement):
+                raise statement.error
+            if isinstance(statement, st.Optimize | st.Vacuum | st.Analyze):
+                return Result(table=self._maintain(statement))
+        catalog_command = CATALOG_COMMANDS.get(type(statement))
+        if catalog_command is not None:
             self._transactions.prevent_replay()
-            return Result(table=show_command(self._transactions.query_context(), statement))
+            return Result(table=catalog_command(self._transactions.query_context(), statement))
         if isinstance(statement, st.Call) and is_lake_procedure(statement.name[-1]):
             positional, named = argument_values(statement)
             return Result(
                 table=self._call_on_lake(self._changed_lake(statement), statement.name[-1], positional, named)
             )
+        if isinstance(statement, st.Call) and (query := table_function_query(statement, self._lakes)) is not None:
+            return self._run(st.Query(query))
         command = COMMANDS.get(type(statement))
         if command is None:
             raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")
@@ -435,16 +447,28 @@ class LakeSession:
 
     def _call_on_lake(self, lake: str, procedure: str, positional: Sequence[Any], named: Mapping[str, Any]) -> pa.Table:
         """Calls a procedure on a lake. As in DuckDB, the first argument may be the lake's name."""
-        if self.in_transaction:
-            raise LakeError(f"{procedure} can not be part of a transaction; COMMIT or ROLLBACK it first")
+        self._check_no_transaction(procedure)
         if positional and isinstance(positional[0], str) and positional[0].lower() in self._lakes:
             lake, positional = positional[0].lower(), positional[1:]
+        return call_on_lake(self._maintenance_context(lake), procedure, positional, named)
+
+    def _maintain(self, statement: st.Optimize | st.Vacuum | st.Analyze) -> pa.Table:
+        self._check_no_transaction(type(statement).__name__.upper())
+        lake, table_name = maintained(self._transactions.query_context(), statement)
+        return MAINTENANCE_STATEMENTS[type(statement)](
+            self._maintenance_context(lake.name.lower()), table_name, statement
+        )
+
+    def _check_no_transaction(self, operation: str) -> None:
+        if self.in_transaction:
+            raise LakeError(f"{operation} can not be part of a transaction; COMMIT or ROLLBACK it first")
+
+    def _maintenance_context(self, lake: str) -> MaintenanceContext:
         schema = (
             self._transactions.query_context().current_schema if lake == self._transactions.current_lake else "main"
         )
         others = tuple(other for name, other in self._lakes.items() if name != lake)
-        context = MaintenanceContext(self._lakes[lake], self._planner, self.author, schema, others)
-        return call_on_lake(context, procedure, positional, named)
+        return MaintenanceContext(self._lakes[lake], self._planner, self.author, schema, others)
 
     def _changed_lake(self, statement: Any) -> str:
         """The lake that a statement changes, from the first part of its name."""
@@ -454,6 +478,8 @@ class LakeSession:
             isinstance(statement, st.CommentOn) and statement.kind == "schema"
         ):
             full_length = 2
+        if isinstance(statement, st.Restore):
+            return self._restored_lake(statement)
         if isinstance(statement, st.Call) and len(name) == 2 and name[0].lower() in self._lakes:
             return name[0].lower()
         if len(name) >= full_length and name[0].lower() in self._lakes:
@@ -461,6 +487,12 @@ class LakeSession:
         if len(name) == full_length:
             self._lake_name(name[0])
         return self._transactions.current_lake
+
+    def _restored_lake(self, statement: st.Restore) -> str:
+        if statement.kind == "schema":
+            return self._lake_name(statement.name[0]) if len(statement.name) == 2 else self._transactions.current_lake
+        resolved = self._transactions.query_context().resolve_name(statement.name)
+        return self._transactions.current_lake if resolved is None else resolved[0].name.lower()
 
     def _lake_name(self, name: str) -> str:
         """The name of a lake of the session in lower case. Raises if the session has no such lake."""

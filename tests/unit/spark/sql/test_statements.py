@@ -63,7 +63,7 @@ def test_other_text_is_a_query(sql: str, expected: object) -> None:
     ("add jar /tmp/*.jar", Passthrough("add jar /tmp/*.jar")),
     ("cache table t", Passthrough("cache table t")),
     ("refresh table t", Passthrough("refresh table t")),
-    ("analyze table t compute statistics", Passthrough("analyze table t compute statistics")),
+    ("analyze tables in s compute statistics", Passthrough("analyze tables in s compute statistics")),
     ("msck repair table t", Passthrough("msck repair table t")),
     ("show functions", Passthrough("show functions")),
     ("describe function upper", Passthrough("describe function upper")),

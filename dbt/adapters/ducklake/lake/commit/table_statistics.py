@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import sqlalchemy as sa
 
 from .. import tables as t
 from ..files import NewDataFile
-from ..stats import TableColumnStats, widen_table_stats, widest_bounds
+from ..stats import ColumnStats, TableColumnStats, widen_table_stats, widest_bounds
 from .rows import SnapshotRows
 
 
@@ -22,12 +22,13 @@ class TableStatistics:
         self.column_types = column_types
         """The type of each current column and nested field, by id."""
         stats = t.table_stats
-        row = rows.connection.execute(sa.select(stats).where(stats.c.table_id == table_id)).first()
+        newest_rows = rows.catalog.database.newest_rows
+        row = rows.connection.execute(newest_rows(sa.select(stats).where(stats.c.table_id == table_id))).first()
         self.next_row_id: int = row.next_row_id if row else 0
         """The row id of the first row in the next file."""
         self._record_count: int = row.record_count if row else 0
         self._file_size_bytes: int = row.file_size_bytes if row else 0
-        self._exists = row is not None
+        self.exists = row is not None
         self._columns = self._load_columns()
         self._is_new = not self._columns and self.next_row_id == 0
         self._exact = all(column.exact for column in self._columns.values())
@@ -35,9 +36,10 @@ class TableStatistics:
     def _load_columns(self) -> dict[int, TableColumnStats]:
         """The statistics by column id. A column without bounds has no value yet."""
         stats, file_stats = t.table_column_stats, t.file_column_stats
+        query = self.rows.catalog.database.newest_rows(sa.select(stats).where(stats.c.table_id == self.table_id))
         columns = {
             r.column_id: TableColumnStats(r.contains_null, r.contains_nan, r.min_value, r.max_value, r.extra_stats)
-            for r in self.rows.connection.execute(sa.select(stats).where(stats.c.table_id == self.table_id))
+            for r in self.rows.connection.execute(query)
         }
         # The reference drops bounds that it cannot compare, for example after a change of the type. Such a column
         # has values nevertheless.
@@ -73,6 +75,42 @@ class TableStatistics:
         self._file_size_bytes += file.file_size_bytes
         self.next_row_id += file.record_count
 
+    def columns_without_bounds(self, column_types: Mapping[int, str]) -> set[int]:
+        """The columns of these whose values the table's statistics do not bound, although their type has bounds."""
+
+        def has_bounds(column_id: int) -> bool:
+            column, (low, high) = self._columns.get(column_id), widest_bounds(column_types[column_id])
+            if low is None:
+                return True
+            known = column is not None and None not in (column.min_value, column.max_value)
+            return known and column is not None and (column.min_value, column.max_value) != (low, high)
+
+        return {i for i in column_types if not has_bounds(i)}
+
+    def complete(self, columns: Mapping[int, TableColumnStats]) -> None:
+        """Sets the statistics of columns that have no bounds.
+
+        They are not exact, since the catalog does not tell whether the bounds of files are.
+        """
+        changed = {i: column for i, column in columns.items() if self._columns.get(i) != column}
+        self._columns.update(changed)
+        self._exact = self._exact and not changed
+
+    def widen(self, files: Iterable[Mapping[int, ColumnStats]]) -> None:
+        """Widens the statistics by those of files that are counted already."""
+        before = dict(self._columns)
+        for stats in files:
+            for column_id, of_file in stats.items():
+                if column_id in self._columns and column_id in self.column_types:
+                    column = widen_table_stats(self._columns[column_id], of_file, self.column_types[column_id])
+                    self._columns[column_id] = column
+        self._exact = self._exact and self._columns == before
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether no column has other statistics than in the catalog, if only `complete` and `widen` were called."""
+        return self._exact
+
     def write(self) -> None:
         if not self._exact:
             # The reference answers MIN and MAX from these bounds if this count equals the number of live rows.
@@ -83,7 +121,7 @@ class TableStatistics:
             "next_row_id": self.next_row_id,
             "file_size_bytes": self._file_size_bytes,
         }
-        if self._exists:
+        if self.exists:
             update = sa.update(stats).where(stats.c.table_id == self.table_id)
             self.rows.connection.execute(update.values(**values))
         else:

@@ -152,6 +152,14 @@ class Database:
         A server may hold the transaction of a lost connection open for hours. Files have a limit of their own.
         """
 
+    def newest_rows(self, query: sa.Select[Any]) -> sa.Select[Any]:
+        """A query for rows that the transaction is about to replace, as they are now.
+
+        Mostly it is the same query: a transaction that replaces rows which others changed since it began is a write
+        conflict. Where it is none, this query sees what others committed meanwhile, and makes further ones wait.
+        """
+        return query
+
     def insert(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
         connection.execute(table.insert(), list(rows))
 

@@ -25,6 +25,9 @@ class MySQL(Database):
     def is_unreachable(self, error: sa.exc.DBAPIError) -> bool:
         return super().is_unreachable(error) and not self.is_write_conflict(error)
 
+    def newest_rows(self, query: sa.Select[Any]) -> sa.Select[Any]:
+        return query.with_for_update()
+
     def limit_lock_wait(self, connection: sa.Connection) -> None:
         connection.detach()  # The setting is one of the connection, which must not serve others afterwards.
         connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {base.LOCK_WAIT_SECONDS}")

@@ -68,9 +68,16 @@ def _and_more(files: Sequence[_Scheduled]) -> str:
 
 
 def cleanup_old_files(
-    catalog: Catalog, store: FileStore, *, older_than: datetime.datetime | None = None, dry_run: bool = False
+    catalog: Catalog,
+    store: FileStore,
+    *,
+    older_than: datetime.datetime | None = None,
+    folders: Sequence[str] | None = None,
+    dry_run: bool = False,
 ) -> DeletedFiles:
     """Deletes the files that are scheduled for deletion since before a moment, or all of them.
+
+    With `folders`, only files in these folders of the lake, and below them.
 
     A file that the catalog still names as a data file or delete file, at any snapshot, is left alone with its row. Of a
     file outside of the data path only the row goes.
@@ -82,7 +89,9 @@ def cleanup_old_files(
         catalog.check_writable()
     folder = DataFolder(catalog.data_path, store, catalog.database)
     with catalog.read() as connection:
-        scheduled = _scheduled(connection, catalog, older_than)
+        scheduled = [
+            file for file in _scheduled(connection, catalog, older_than) if folder.is_below(file.path, folders)
+        ]
         if not scheduled:
             return DeletedFiles()
         needed, first_new_id = KnownFiles(folder), next_file_id(connection)

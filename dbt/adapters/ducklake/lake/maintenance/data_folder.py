@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
@@ -49,6 +49,13 @@ class DataFolder:
             return False
         return self.identity(path).startswith(self._root.rstrip("/") + "/")
 
+    def is_below(self, path: str, folders: Sequence[str] | None) -> bool:
+        """Whether a file is in one of some folders of the lake, or below it. With None, every file is."""
+        if folders is None:
+            return True
+        native = (self._native_folder(folder).rstrip("/") + "/" for folder in folders)
+        return self.identity(path).startswith(tuple(native))
+
     def overlaps(self, data_path: str) -> bool:
         """Whether another lake keeps files in this folder, or this lake in the other's."""
         if _place(data_path) != _place(self.path):
@@ -60,14 +67,17 @@ class DataFolder:
         """Whether a file is the lake's own catalog, or belongs to it."""
         return self._is_local and self._database.is_own_file(self.identity(path))
 
-    def listing(self) -> list[tuple[str, pafs.FileInfo]]:
-        """All files in this folder and below it, with their paths in the lake's spelling."""
-        root = self._store.native_path(self.path).rstrip("/")
+    def listing(self, folders: Sequence[str] | None = None) -> list[tuple[str, pafs.FileInfo]]:
+        """All files in this folder and below it, or in some folders of it, with their paths in the lake's spelling."""
+        return [file for folder in ([self.path] if folders is None else folders) for file in self._files_below(folder)]
+
+    def _files_below(self, folder: str) -> Iterator[tuple[str, pafs.FileInfo]]:
+        root = self._store.native_path(folder).rstrip("/")
         # Folders of writes that end in this moment vanish while they are listed.
         selector = pafs.FileSelector(root, allow_not_found=True, recursive=True)
-        found = self._store.filesystem.get_file_info(selector)
-        files = (info for info in found if info.type == pafs.FileType.File)
-        return [(resolve(self.path, info.path[len(root) + 1 :], True), info) for info in files]
+        for info in self._store.filesystem.get_file_info(selector):
+            if info.type == pafs.FileType.File:
+                yield resolve(folder, info.path[len(root) + 1 :], True), info
 
     def sizes(self, paths: Sequence[str]) -> list[int | None]:
         """The sizes of files; None for those that do not exist."""

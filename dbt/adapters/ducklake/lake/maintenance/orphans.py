@@ -28,10 +28,13 @@ def delete_orphaned_files(
     store: FileStore,
     *,
     older_than: datetime.datetime | None = None,
+    folders: Sequence[str] | None = None,
     dry_run: bool = False,
     other_lakes: Sequence[Catalog] = (),
 ) -> DeletedFiles:
     """Deletes files in the data path that no catalog names and that were last modified before a moment, or at any time.
+
+    With `folders`, only files in these folders of the lake, and below them.
 
     Only files with a name that writers of DuckLake give. Those of other lakes stay if the lakes are in other schemas of
     the same database, or given here.
@@ -42,7 +45,7 @@ def delete_orphaned_files(
     # The catalog is read after the listing. So it names each file that a transaction committed before.
     candidates = {
         path: info
-        for path, info in folder.listing()
+        for path, info in folder.listing(folders)
         if _is_written_by_ducklake(path.removeprefix(folder.path)) and _is_older(info.mtime, older_than)
     }
     if not candidates:

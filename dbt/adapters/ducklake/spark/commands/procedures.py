@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from ...lake.errors import LakeError, NotFoundError
 from ..change.command_context import CommandContext
 from ..change.rollback import rollback
 from ..maintenance.add_data_files import add_data_files
+from ..maintenance.analyze import analyze
 from ..maintenance.arguments import Expression, bind
 from ..maintenance.cleanup import cleanup_old_files, delete_orphaned_files
 from ..maintenance.context import MaintenanceContext
@@ -21,14 +22,16 @@ from ..maintenance.health import health
 from ..maintenance.maintain import checkpoint, maintain
 from ..maintenance.merge_files import merge_adjacent_files, migrate_partitioning, rewrite_data_files
 from ..maintenance.migrate import migrate
+from ..read.table_functions import PREFIX, TABLE_FUNCTIONS
 from ..sql import statements as st
+from ..sql.quoting import quoted_name, string_literal
 
 
 def call(context: CommandContext, statement: st.Call) -> int:
     """Calls a procedure in a transaction. Returns the number of rows affected."""
     procedure = PROCEDURES.get(_procedure_name(statement))
     if procedure is None:
-        known = ", ".join(f"ducklake_{p}" for p in sorted({*PROCEDURES, *LAKE_PROCEDURES}))
+        known = ", ".join(f"ducklake_{p}" for p in sorted({*PROCEDURES, *LAKE_PROCEDURES, *TABLE_FUNCTIONS}))
         raise NotFoundError(f"there is no procedure {'.'.join(statement.name)}; there are {known}")
     return procedure(context, _arguments(statement)) or 0
 
@@ -53,6 +56,34 @@ def argument_values(statement: st.Call) -> tuple[list[Any], dict[str, Any]]:
     return [value for name, value in values if name is None], {
         name: value for name, value in values if name is not None
     }
+
+
+def table_function_query(statement: st.Call, lakes: Collection[str]) -> str | None:
+    """The query for a call of a table function; None for a call of a procedure, or of an unknown name.
+
+    As in DuckDB, the first argument may be the lake's name, with the table's schema before its name.
+    """
+    function = _procedure_name(statement)
+    if function not in TABLE_FUNCTIONS or function in PROCEDURES or len(statement.name) > 2:
+        return None
+    lake = statement.name[0] if len(statement.name) == 2 else None
+    texts = [argument.text for argument in statement.arguments if argument.name is None]
+    named = [f"{argument.name} => {argument.text}" for argument in statement.arguments if argument.name is not None]
+    if lake is None and len(texts) > _TABLE_ARGUMENTS.get(function, 0):
+        literal = statement.arguments[0].literal
+        if literal is not None and str(literal.value).lower() in lakes:
+            lake, texts = str(literal.value), texts[1:]
+            if function in _WITH_SCHEMA:
+                names = [argument.literal for argument in statement.arguments[1:3]]
+                parts = [str(name.value) for name in names if name is not None]
+                texts = [string_literal(quoted_name(parts)), *texts[2:]]
+    name = f"{PREFIX}{function}" if lake is None else quoted_name((lake, function))
+    return f"select * from {name}({', '.join([*texts, *named])})"
+
+
+_WITH_SCHEMA = ("table_changes", "table_insertions", "table_deletions")
+_TABLE_ARGUMENTS = {"list_files": 1, "diff": 99, "new_changes": 99, **dict.fromkeys(_WITH_SCHEMA, 3)}
+"""How many arguments by position the functions take that begin with a table's name. With more, a lake's is first."""
 
 
 def _procedure_name(statement: st.Call) -> str:
@@ -111,6 +142,7 @@ PROCEDURES: Mapping[str, Callable[[CommandContext, dict[str, Any]], int | None]]
 }
 LAKE_PROCEDURES: Mapping[str, Callable[..., pa.Table]] = {
     "add_data_files": add_data_files,
+    "analyze": analyze,
     "checkpoint": checkpoint,
     "cleanup_old_files": cleanup_old_files,
     "delete_orphaned_files": delete_orphaned_files,

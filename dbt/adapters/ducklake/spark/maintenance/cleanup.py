@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ...lake.errors import LakeError
 from ...lake.maintenance import cleanup, orphans
+from ...lake.maintenance.table_folders import table_folders
 from ...lake.options import moment_before
 from ...lake.tables import UTC
 from .context import MaintenanceContext
@@ -23,17 +24,24 @@ def cleanup_old_files(
     *,
     older_than: datetime.datetime | None = None,
     cleanup_all: bool = False,
+    table_name: str | None = None,
+    schema: str | None = None,
     dry_run: bool = False,
 ) -> pa.Table:
     """Deletes the files that are scheduled for deletion since before a moment. Returns their paths.
 
-    The moment is by default as long ago as the option `delete_older_than` says, or else 2 days.
+    The moment is by default as long ago as the option `delete_older_than` says, or else 2 days. With `table_name`, only
+    files in the folder of that table are deleted.
     """
     if not dry_run:
         context.lake.catalog.check_maintainable()
     limit = _limit(context, "ducklake_cleanup_old_files", older_than, cleanup_all)
     deleted = cleanup.cleanup_old_files(
-        context.lake.catalog, context.lake.file_store, older_than=limit, dry_run=dry_run
+        context.lake.catalog,
+        context.lake.file_store,
+        older_than=limit,
+        folders=_folders(context, table_name, schema),
+        dry_run=dry_run,
     )
     return _rows(deleted, dry_run)
 
@@ -43,11 +51,14 @@ def delete_orphaned_files(
     *,
     older_than: datetime.datetime | None = None,
     cleanup_all: bool = False,
+    table_name: str | None = None,
+    schema: str | None = None,
     dry_run: bool = False,
 ) -> pa.Table:
     """Deletes files in the data path that no catalog names and that are older than a moment. Returns their paths.
 
-    The moment is by default as long ago as the option `delete_older_than` says, or else 2 days.
+    The moment is by default as long ago as the option `delete_older_than` says, or else 2 days. With `table_name`, only
+    files in the folder of that table are deleted.
     """
     if not dry_run:
         context.lake.catalog.check_maintainable()
@@ -56,10 +67,20 @@ def delete_orphaned_files(
         context.lake.catalog,
         context.lake.file_store,
         older_than=limit,
+        folders=_folders(context, table_name, schema),
         dry_run=dry_run,
         other_lakes=[lake.catalog for lake in context.other_lakes],
     )
     return _rows(deleted, dry_run)
+
+
+def _folders(context: MaintenanceContext, table_name: str | None, schema: str | None) -> list[str] | None:
+    """The folders that a table has or had; None for the whole lake."""
+    if table_name is None:
+        return None
+    table = context.table(context.lake.begin().state, table_name, schema)
+    with context.lake.catalog.read() as connection:
+        return table_folders(connection, context.lake.catalog.data_path)[table.id]
 
 
 def _limit(
@@ -70,6 +91,11 @@ def _limit(
         raise LakeError(f"{procedure} takes either cleanup_all or older_than, and both were given")
     if cleanup_all or older_than is not None:
         return older_than
+    return default_moment(context, procedure)
+
+
+def default_moment(context: MaintenanceContext, procedure: str) -> datetime.datetime:
+    """The moment before which files are deleted if no other one is given."""
     with context.lake.catalog.read() as connection:
         age = context.lake.catalog.options(connection).get("delete_older_than")
     if age == "":

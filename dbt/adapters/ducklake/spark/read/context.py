@@ -81,6 +81,15 @@ class QueryContext:
             raise self.not_found(parts)
         return lake, state, relation
 
+    def find_relation(self, parts: Sequence[str]) -> tuple[Lake, str, Table | View] | None:
+        """The lake, the schema and the relation that a dotted name stands for, if there is one."""
+        resolved = self.resolve_name(parts)
+        if resolved is None:
+            return None
+        lake, schema, name = resolved
+        relation = self.transaction_on(lake.name).state.find_relation(schema, name)
+        return None if relation is None else (lake, schema, relation)
+
     def has_schema(self, name: str) -> bool:
         """Whether the first of two parts of a name is a schema of the current lake, or a lake."""
         return name.lower() in self.lakes or self.transaction_on(self.current_lake).state.find_schema(name) is not None

@@ -261,6 +261,22 @@ def _with_staged_deletes(file: DataFile, deletes: PositionDeletes | None, folder
     return replace(file, delete_files=delete_files, inlined_deletes=inlined)
 
 
+def ever_had_relation(lake: Lake, schema: str, name: str) -> bool:
+    """Whether the catalog knows a table or view of this name, of whatever time."""
+    tables, views, schemas = t.table.c, t.view.c, t.schema.c
+    in_schema = sa.func.lower(schemas.schema_name) == schema.lower()
+    queries = (
+        sa.select(tables.table_id)
+        .join(t.schema, schemas.schema_id == tables.schema_id)
+        .where(in_schema, sa.func.lower(tables.table_name) == name.lower()),
+        sa.select(views.view_id)
+        .join(t.schema, schemas.schema_id == views.schema_id)
+        .where(in_schema, sa.func.lower(views.view_name) == name.lower()),
+    )
+    with lake.catalog.read() as connection:
+        return any(connection.execute(query.limit(1)).first() is not None for query in queries)
+
+
 def not_found_at_snapshot(
     lake: Lake, schema: str, name: str, snapshot: SnapshotInfo, state: LakeState
 ) -> NotFoundError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
 
 from ...lake.errors import NotFoundError
 from ..sql.names import CallRef, RelationRef
@@ -54,6 +54,25 @@ def missing_relation(
         return None
     in_spark = len(ref.parts) == 2 and spark.catalog.databaseExists(first)
     return context.not_found(ref.parts, f" nor in Spark's database {first}" if in_spark else "")
+
+
+def sql_of_spark(spark: SparkSession, text: str, parts: Sequence[str], context: QueryContext) -> DataFrame:
+    """Runs a statement about a table that no lake has in Spark. Raises the lake's error if Spark has no such table."""
+    try:
+        return spark.sql(text)
+    except AnalysisException as error:
+        # Spark alone cannot parse the statements of other table formats, nor read their paths as names.
+        is_missing = error.getCondition() in _CONDITIONS or not _has_table(spark, parts)
+        if is_missing and (len(parts) != 2 or context.has_schema(parts[0]) or isinstance(error, ParseException)):
+            raise context.not_found(parts) from None
+        raise
+
+
+def _has_table(spark: SparkSession, parts: Sequence[str]) -> bool:
+    try:
+        return spark.catalog.tableExists(quoted_name(parts))
+    except AnalysisException:  # such as one about the name's catalog
+        return False
 
 
 def _is_catalog(spark: SparkSession, name: str) -> bool:

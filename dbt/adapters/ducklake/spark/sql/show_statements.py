@@ -8,6 +8,13 @@ from typing import TypeAlias
 from .ddl import SCHEMA_KEYWORDS, Passthrough
 from .definitions import property_key
 from .dml import Query
+from .maintenance_statements import (
+    DescribeDetail,
+    DescribeHistory,
+    UnreadStatement,
+    at_table_description,
+    parse_table_description,
+)
 from .tokens import QUERY_KEYWORDS, Cursor, Name
 
 
@@ -100,8 +107,15 @@ ShowStatement: TypeAlias = (
 )
 
 
-def parse_describe(cursor: Cursor) -> DescribeTable | DescribeSchema | DescribeFunction | Query | Passthrough:
+DescribeStatement: TypeAlias = (
+    DescribeTable | DescribeSchema | DescribeFunction | DescribeHistory | DescribeDetail | UnreadStatement
+)
+
+
+def parse_describe(cursor: Cursor) -> DescribeStatement | Query | Passthrough:
     cursor.begin(cursor.token.key)
+    if at_table_description(cursor):
+        return parse_table_description(cursor)
     if cursor.at("FUNCTION") and cursor.peek(1).kind != "end":
         return _describe_function(cursor)
     describes_query = cursor.at("QUERY") and cursor.peek(1).key in QUERY_KEYWORDS

@@ -47,6 +47,20 @@ from .dml import (
     parse_update,
     parse_with,
 )
+from .maintenance_statements import (
+    Analyze,
+    DescribeDetail,
+    DescribeHistory,
+    MaintenanceStatement,
+    Optimize,
+    Restore,
+    UnreadStatement,
+    Vacuum,
+    parse_analyze,
+    parse_optimize,
+    parse_restore,
+    parse_vacuum,
+)
 from .quoting import quoted
 from .session_statements import (
     Argument,
@@ -82,6 +96,7 @@ from .tokens import Cursor, Name, StatementError, tokenize
 
 __all__ = [
     "Alter",
+    "Analyze",
     "Argument",
     "Assignment",
     "Begin",
@@ -95,21 +110,26 @@ __all__ = [
     "CreateTempView",
     "CreateView",
     "Delete",
+    "DescribeDetail",
     "DescribeFunction",
+    "DescribeHistory",
     "DescribeSchema",
     "DescribeTable",
     "Drop",
     "DropFunction",
     "DropSchema",
     "Insert",
+    "MaintenanceStatement",
     "Merge",
     "MergeClause",
     "MergeDelete",
     "MergeInsert",
     "MergeUpdate",
     "Name",
+    "Optimize",
     "Passthrough",
     "Query",
+    "Restore",
     "Rollback",
     "ShowColumns",
     "ShowCreateTable",
@@ -123,8 +143,10 @@ __all__ = [
     "Statement",
     "StatementError",
     "Truncate",
+    "UnreadStatement",
     "Update",
     "Use",
+    "Vacuum",
     "parse",
     "parse_name",
     "split",
@@ -166,12 +188,12 @@ Statement: TypeAlias = (
     | Commit
     | Rollback
     | Call
+    | MaintenanceStatement
 )
 
 # Statements about the Spark session. Some hold text that is no SQL (a path, a setting), so it is passed on unread.
 _PASSTHROUGH_KEYWORDS = (
     "ADD",
-    "ANALYZE",
     "CACHE",
     "CLEAR",
     "DECLARE",
@@ -247,6 +269,7 @@ def parse(sql: str) -> Statement:
 _PARSERS: dict[str, Callable[[Cursor], Statement]] = {
     "ABORT": parse_rollback,
     "ALTER": parse_alter,
+    "ANALYZE": parse_analyze,
     "BEGIN": parse_begin,
     "CALL": parse_call,
     "COMMENT": parse_comment,
@@ -259,12 +282,15 @@ _PARSERS: dict[str, Callable[[Cursor], Statement]] = {
     "FROM": parse_from,
     "INSERT": parse_insert,
     "MERGE": parse_merge,
+    "OPTIMIZE": parse_optimize,
     "REPLACE": parse_replace,
+    "RESTORE": parse_restore,
     "ROLLBACK": parse_rollback,
     "SHOW": parse_show,
     "START": parse_begin,
     "TRUNCATE": parse_truncate,
     "UPDATE": parse_update,
     "USE": parse_use,
+    "VACUUM": parse_vacuum,
     "WITH": parse_with,
 }
