@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,9 +17,10 @@ def optimize(
     """Rewrites files with many deleted rows and then merges small files, in partitions where `where` may be true."""
     state = context.lake.begin().state
     table = context.table(state, table_name)
-    given: dict[str, Any] = {"where": where, "zorder_by": zorder_by or None}
-    given = {name: value for name, value in given.items() if value is not None}
-    compacted = [operation(context, table_name, **given) for operation in (rewrite_data_files, merge_adjacent_files)]
+    compacted = [
+        rewrite_data_files(context, table_name, where=where),
+        merge_adjacent_files(context, table_name, where=where, zorder_by=zorder_by or ()),
+    ]
     totals = [sum(pc.sum(c.column(name)).as_py() or 0 for c in compacted) for name in _TOTALS]
     row = {
         "schema_name": state.schema_of(table).name,
