@@ -158,8 +158,8 @@ def test_a_file_that_is_committed_after_the_listing_is_kept(new_lake: NewLake, m
     for tx in staged:
         tx.append(tx.state.table("main", "t"), [lake.file(tx, tx.state.table("main", "t"), {"id": [1], "name": ["a"]})])
 
-    def list_and_commit(folder: DataFolder) -> list[tuple[str, pafs.FileInfo]]:
-        found = listing(folder)
+    def list_and_commit(folder: DataFolder, folders: None = None) -> list[tuple[str, pafs.FileInfo]]:
+        found = listing(folder, folders)
         committed.append(staged[0].commit())
         return found
 
