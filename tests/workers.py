@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import sqlalchemy as sa
 
+from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake.catalog import Catalog
 from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
 from dbt.adapters.ducklake.lake.file_store import FileStore
@@ -135,3 +136,26 @@ def _die_after_statements(lake: Catalog, after: int) -> None:
         written += statement.lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE"))
         if written >= after:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_in_maintenance(catalog: str, data_path: str, operation: str, arguments: dict[str, Any], after: int) -> None:
+    """Calls an operation and is killed: with 0 before its commit, else after so many writing statements of it."""
+    lake = LakeSession(catalog, data_path=data_path, spark={"master": "local[1]"})
+    commit = Transaction.commit
+
+    def dying_commit(transaction: Transaction) -> Any:
+        if after == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        written = 0
+
+        @sa.event.listens_for(lake.lake().catalog._engine, "after_cursor_execute")
+        def _(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+            nonlocal written
+            written += statement.lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE"))
+            if written >= after:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        return commit(transaction)
+
+    Transaction.commit = dying_commit  # type: ignore[method-assign]
+    lake.call(operation, **arguments)
