@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import random
 import signal
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +27,7 @@ from dbt.adapters.ducklake.lake.snapshot_loader import Snapshots
 from dbt.adapters.ducklake.lake.stats import ColumnStats
 from dbt.adapters.ducklake.lake.transaction import Transaction
 
+from . import reference
 from .lakes import PATIENT
 
 spawn = multiprocessing.get_context("spawn")
@@ -75,11 +79,11 @@ def append_often(number: int, catalog: str, data_path: str, times: int) -> int:
     """Appends one-file results to main.t, each file with a name of its own; answers how many attempts it took."""
     lake = Catalog.open(catalog, data_path, retry=PATIENT)
     snapshots, attempts = Snapshots(lake), 0
-    for time in range(times):
+    for turn in range(times):
         transaction = Transaction.begin(lake, snapshots)
-        transaction.commit_info = CommitInfo(f"writer {number}", f"append {time}")
+        transaction.commit_info = CommitInfo(f"writer {number}", f"append {turn}")
         table = transaction.state.table("main", "t")
-        transaction.append(table, [paper_file(f"{number}-{time}.parquet", number + 1)])
+        transaction.append(table, [paper_file(f"{number}-{turn}.parquet", number + 1)])
         attempts += transaction.commit().attempts
     return attempts
 
@@ -159,3 +163,89 @@ def die_in_maintenance(catalog: str, data_path: str, operation: str, arguments: 
 
     Transaction.commit = dying_commit  # type: ignore[method-assign]
     lake.call(operation, **arguments)
+
+
+def write_with_duckdb(number: int, catalog: str, data_path: str, seconds: float) -> dict[int, int]:
+    """Inserts, updates and deletes rows of main.t with keys of its own; answers what its rows must be in the end."""
+    rows: dict[int, int] = {}
+    chance = random.Random(number)
+    next_key = number * 1_000_000
+    connection = reference.connect(catalog, data_path)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        keys = chance.sample(sorted(rows), min(len(rows), chance.choice((1, 3, 20))))
+        kind = chance.random() if keys else 0.0
+        changed = dict(rows)
+        if kind < 0.5:
+            count = chance.choice((2, 5, 40))
+            new = {next_key + i: chance.randrange(100) for i in range(count)}
+            next_key += count
+            changed |= new
+            text = f"insert into t values {', '.join(f'({key}, {value})' for key, value in new.items())}"
+        elif kind < 0.75:
+            changed |= {key: rows[key] + 1 for key in keys}
+            text = f"update t set v = v + 1 where id in ({', '.join(map(str, keys))})"
+        else:
+            changed = {key: value for key, value in rows.items() if key not in keys}
+            text = f"delete from t where id in ({', '.join(map(str, keys))})"
+        try:
+            connection.execute(text)
+        except duckdb.Error:  # it conflicted, and changed nothing
+            continue
+        rows = changed
+    connection.close()
+    return rows
+
+
+def write_with_spark(number: int, catalog: str, data_path: str, seconds: float) -> dict[int, int]:
+    """The same by Spark, which plans what conflicts again."""
+    rows: dict[int, int] = {}
+    chance = random.Random(number)
+    next_key = number * 1_000_000
+    with LakeSession(catalog, data_path=data_path, spark={"master": "local[1]"}, retry=PATIENT) as lake:
+        lake.sql("select 1").collect()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            keys = chance.sample(sorted(rows), min(len(rows), 5))
+            kind = chance.random() if keys else 0.0
+            if kind < 0.4:
+                new = {next_key + i: chance.randrange(100) for i in range(20)}
+                next_key += len(new)
+                lake.execute(f"insert into t values {', '.join(f'({key}, {value})' for key, value in new.items())}")
+                rows |= new
+            elif kind < 0.7:
+                lake.execute(f"update t set v = v + 1 where id in ({', '.join(map(str, keys))})")
+                rows |= {key: rows[key] + 1 for key in keys}
+            else:
+                lake.execute(f"delete from t where id in ({', '.join(map(str, keys))})")
+                rows = {key: value for key, value in rows.items() if key not in keys}
+    return rows
+
+
+def maintain_with_spark(number: int, catalog: str, data_path: str, seconds: float) -> dict[int, int]:
+    """Flushes, rewrites and merges main.t for so long."""
+    with LakeSession(catalog, data_path=data_path, spark={"master": "local[1]"}, retry=PATIENT) as lake:
+        lake.sql("select 1").collect()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            lake.call("ducklake_flush_inlined_data", "main.t")
+            lake.call("ducklake_rewrite_data_files", "main.t", delete_threshold=0.1)
+            lake.call("ducklake_merge_adjacent_files", "main.t")
+    return {}
+
+
+def maintain_with_duckdb(number: int, catalog: str, data_path: str, seconds: float) -> dict[int, int]:
+    connection = reference.connect(catalog, data_path)
+    end = time.monotonic() + seconds
+    operations = ("flush_inlined_data('lake')", "merge_adjacent_files('lake')")
+    while time.monotonic() < end:
+        for operation in operations:
+            with contextlib.suppress(duckdb.Error):  # it conflicted
+                connection.execute(f"call ducklake_{operation}")
+    connection.close()
+    return {}
+
+
+def by_role(number: int, roles: list[str], *arguments: Any) -> dict[int, int]:
+    work: Callable[..., dict[int, int]] = globals()[roles[number]]
+    return work(number, *arguments)

@@ -1,0 +1,35 @@
+"""Writers and maintainers of both engines at once, in processes: every row that was committed is there, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ..workers import by_role, in_processes
+from .engines import Both
+
+WRITERS = ["write_with_duckdb", "write_with_spark"]
+MAINTAINERS = ["maintain_with_spark", "maintain_with_duckdb"]
+
+
+def check(lake: Both, roles: list[str], seconds: float) -> None:
+    lake.duckdb("create table t (id bigint, v int)")
+    answers = in_processes(len(roles), by_role, roles, lake.address.catalog, lake.data_path, seconds)
+    assert all(isinstance(answer, dict) for answer in answers), answers
+    expected = sorted((key, value) for rows in answers for key, value in rows.items())
+    assert expected
+    assert lake.agree("select id, v from t", expected=expected) == sorted(expected, key=repr)
+    changes = lake.catalog_rows("select changes_made from {m}.ducklake_snapshot_changes")
+    kinds = {entry.partition(":")[0] for (text,) in changes if text for entry in text.split(",")}
+    assert {"merge_adjacent", "inline_flush"} <= kinds
+
+
+@pytest.mark.processes
+def test_writers_and_maintainers_at_once(open_lake: Callable[..., Both]) -> None:
+    check(open_lake("postgres"), ["write_with_duckdb", "write_with_duckdb", "maintain_with_spark"], 8)
+
+
+@pytest.mark.long
+def test_four_writers_and_two_maintainers_for_a_minute(open_lake: Callable[..., Both]) -> None:
+    check(open_lake("postgres"), [*WRITERS, *WRITERS, *MAINTAINERS], 60)
