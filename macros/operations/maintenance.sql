@@ -66,7 +66,8 @@
 
 {#- dbt run-operation ducklake_checkpoint, or on-run-end: "{{ ducklake_checkpoint() }}" -#}
 {% macro ducklake_checkpoint(dry_run=false) -%}
-  {% if execute %}{{ ducklake_call('ducklake_checkpoint', arguments={'dry_run': dry_run}) }}{% endif %}
+  {#- dbt renders hooks also when it only compiles, as for docs generate. -#}
+  {% if execute and flags.WHICH in ['run', 'build', 'seed', 'snapshot', 'test', 'clone', 'run-operation'] %}{{ ducklake_call('ducklake_checkpoint', arguments={'dry_run': dry_run}) }}{% endif %}
 {%- endmacro %}
 
 {#- dbt run-operation ducklake_health, or with --args '{as_json: true}': what tables need, and what would mend it -#}

@@ -212,6 +212,36 @@ class TestStale:
         page.open(pages.shop(), "#model=lake.main.recent")
         assert "● @9 current" in page.text(".title")
 
+    def test_the_health_of_tables_has_what_mends_it(self, page: Page) -> None:
+        data = pages.shop()
+        facts = {
+            "files": 3,
+            "bytes": 5 * 2**20,
+            "small_files": 0,
+            "deleted_share": 0.0,
+            "inlined_rows": 0,
+            "old_bytes": 0,
+        }
+        worn = {**facts, "files": 1200, "small_files": 1150, "deleted_share": 0.25, "old_bytes": 3 * 2**30}
+        worn |= {"command": "call ducklake_merge_adjacent_files('main.customers')", "saves": "1149 files"}
+        health = {"lake.main.customers": worn, "lake.main.revenue": {**facts, "bytes": 7}}
+        for relation in data["relations"]:
+            relation["health"] = health.get(relation["name"])
+        page.open(data, "#tab=health")
+        assert page.text("#health-tab") == "Health 1"
+        assert page.texts("#health-list .option") == [
+            "customers 1,200 5 MiB 1,150 25 % 3 GiB call ducklake_merge_adjacent_files('main.customers')",
+            "revenue 3 7 B nothing to do",
+        ]
+        page.click("#health-list .option")
+        assert page.text(".facts > p") == "▲ stale: built from stg_orders at 4, now at 11"
+
+    def test_a_lineage_without_health_says_how_to_get_it(self, page: Page) -> None:
+        page.open(pages.shop(), "#tab=health")
+        assert page.text("#health-tab") == "Health"
+        empty = "return document.querySelector('#health-list').getAttribute('data-empty')"
+        assert page.js(empty) == ("This lineage says nothing of files: run dbt docs generate again.")
+
     def test_nothing_stale_is_said_so(self, page: Page) -> None:
         lake = pages.Lineage()
         lake.relation("orders")
@@ -446,6 +476,8 @@ class TestKeyboard:
         page.keys(Keys.ARROW_RIGHT)
         assert page.focused() == "stale-tab"
         assert page.texts("#stale-list .option .stale") == ["@4"]
+        page.keys(Keys.ARROW_RIGHT)
+        assert page.focused() == "health-tab"
         page.keys(Keys.ARROW_RIGHT)
         assert page.focused() == "overview-tab"
         assert len(page.shown("#overview .node")) == 8

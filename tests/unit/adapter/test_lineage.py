@@ -137,7 +137,7 @@ def test_the_json_joins_snapshots_with_the_nodes_of_dbt(shop: Shop, tmp_path: Pa
             )
         ),
     ]
-    content = lineage_report.lineage_json(shop.lineage(), nodes, {"lake.main.top": 7}, "shop", "dev")
+    content = lineage_report.lineage_json(shop.lineage(), nodes, {"lake.main.top": 7}, {}, "shop", "dev")
     base, top, unknown = content["relations"]
     assert (base["macro"], base["node_id"]) == ("source(\"it's\", 'b')", "source.shop.b")
     assert (top["macro"], top["rows"], top["sql_name"]) == ("ref('top', v=2)", 7, "`lake`.`main`.`top`")

@@ -40,9 +40,17 @@ class DbtNode:
 
 
 def lineage_json(
-    lineage: Lineage, nodes: Iterable[DbtNode], row_counts: Mapping[str, int], project: str, target: str
+    lineage: Lineage,
+    nodes: Iterable[DbtNode],
+    row_counts: Mapping[str, int],
+    health: Mapping[str, Mapping[str, Any]],
+    project: str,
+    target: str,
 ) -> dict[str, Any]:
-    """The content of snapshot_lineage.json: the lineage, joined with the nodes of the dbt project."""
+    """The content of snapshot_lineage.json: the lineage, joined with the nodes of the dbt project.
+
+    `row_counts` and `health` are by the names of relations in lower case.
+    """
     nodes_by_relation = {node.relation.lower(): node for node in nodes}
     input_names = (read.relation for version in lineage.versions for read in version.inputs)
     named = dict.fromkeys([*lineage.versions_by_relation, *input_names])
@@ -60,6 +68,7 @@ def lineage_json(
                 "sql_name": quoted_name(tuple(name.split(".", 2))),
                 "macro": node and node.macro,
                 "rows": row_counts.get(name.lower()),
+                "health": health.get(name.lower()),
                 "gone": name not in lineage.relation_types,
             }
         )

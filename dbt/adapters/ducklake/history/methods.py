@@ -15,6 +15,7 @@ from dbt_common.exceptions import CompilationError
 
 from ..base import LakeAdapter
 from ..relation import DucklakeRelation
+from ..spark.session import LakeSession
 from ..spark.sql.quoting import quoted, string_literal
 from ..spark.sql.statements import parse_name
 from ..time_travel import change_feed_bound, time_travel_argument
@@ -155,7 +156,8 @@ class HistoryMethods(LakeAdapter):
                     row_counts[name.lower()] = int(row["stats:row_count:value"])
         config = self.config
         dbt_nodes = map(DbtNode.from_config, nodes)
-        content = lineage_json(self._lineage(), dbt_nodes, row_counts, config.project_name, config.target_name)
+        health = table_health(self.session)
+        content = lineage_json(self._lineage(), dbt_nodes, row_counts, health, config.project_name, config.target_name)
         page, project = write_lineage(content, Path(config.project_target_path)), Path(config.project_root)
         path = page.relative_to(project) if page.is_relative_to(project) else page
         logger.info(f"Snapshot lineage written to {path}")
@@ -174,6 +176,17 @@ class HistoryMethods(LakeAdapter):
     def _lineage(self) -> Lineage:
         with self.connections.exception_handler("lineage"):
             return read_lineage(self.session.lakes)
+
+
+def table_health(session: LakeSession) -> dict[str, dict[str, Any]]:
+    """What `ducklake_health` tells of each table of a session's lakes, by its name in lower case."""
+    found = {}
+    for lake in session.lakes:
+        for row in session.call("ducklake_health", lake.name, orphans=False).to_pylist():
+            if row["table_name"] is not None:
+                name = f"{lake.name}.{row.pop('schema_name')}.{row.pop('table_name')}".lower()
+                found[name] = {key: value for key, value in row.items() if value is not None}
+    return found
 
 
 def _require_relation(value: Any, macro: str) -> DucklakeRelation:

@@ -274,17 +274,19 @@ def inlined_deletes_as_files(
     table_id: int,
     folder: str,
     ending_file_ids: Collection[int] | None,
+    up_to: int | None = None,
 ) -> dict[int, NewDeleteFile]:
     """Writes delete files for data files that end and have inlined deletes; None means all files of the table.
 
-    When a data file ends, the reference's change feed reports every row as deleted then, except those that a
-    delete file names.
+    With `up_to` they have only the deletes of snapshots up to this one. When a data file ends, the reference's change
+    feed reports every row as deleted then, except those that a delete file names.
     """
     inlined = t.inlined_delete(table_id)
     if not catalog.database.supports_inlining or not catalog.has_table(connection, inlined.name):
         return {}
     inlined_rows: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for r in connection.execute(sa.select(inlined)):
+    query = sa.select(inlined) if up_to is None else sa.select(inlined).where(inlined.c.begin_snapshot <= up_to)
+    for r in connection.execute(query):
         inlined_rows[r.file_id].append((r.row_id, r.begin_snapshot))
     data = t.data_file
     current_files = sa.select(data.c.data_file_id, data.c.path, data.c.path_is_relative).where(
@@ -311,6 +313,30 @@ def inlined_deletes_as_files(
     return result
 
 
+def were_delete_files_replaced(
+    connection: sa.Connection, table_id: int, position_deletes: Mapping[int, PositionDeletes]
+) -> bool:
+    """Whether one of the data files has ended, or has another delete file than the one to be replaced."""
+    if not position_deletes:
+        return False
+    data = t.data_file
+    alive = sa.and_(data.c.table_id == table_id, data.c.end_snapshot.is_(None))
+    current_files: set[int] = set(connection.scalars(sa.select(data.c.data_file_id).where(alive)))
+    current_deletes = current_delete_files(connection, table_id)
+    return any(
+        file_id not in current_files or current_deletes.get(file_id) != deletes.replaced_delete_file_id
+        for file_id, deletes in position_deletes.items()
+    )
+
+
+def current_delete_files(connection: sa.Connection, table_id: int) -> dict[int, int]:
+    """The id of the current delete file of each data file of a table that has one."""
+    deleted = t.delete_file
+    query = sa.select(deleted.c.data_file_id, deleted.c.delete_file_id)
+    found = connection.execute(query.where(deleted.c.table_id == table_id, deleted.c.end_snapshot.is_(None)))
+    return {row.data_file_id: row.delete_file_id for row in found}
+
+
 def files_changed_since(
     connection: sa.Connection,
     catalog: Catalog,
@@ -331,10 +357,7 @@ def files_changed_since(
         sa.or_(deleted.c.begin_snapshot > base, deleted.c.end_snapshot > base, deleted.c.partial_max > base),
     )
     changed |= file_ids & set(connection.scalars(with_new_delete_files))
-    current_delete_files = sa.select(deleted.c.data_file_id, deleted.c.delete_file_id).where(
-        deleted.c.table_id == table_id, deleted.c.end_snapshot.is_(None)
-    )
-    delete_file_ids = {r.data_file_id: r.delete_file_id for r in connection.execute(current_delete_files)}
+    delete_file_ids = current_delete_files(connection, table_id)
     # A flush of inlined deletes adds a delete file whose snapshots are all older than `base`.
     changed |= {
         file_id

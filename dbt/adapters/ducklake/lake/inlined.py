@@ -6,7 +6,7 @@ database has no type for as text (see `duckdb_text.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -147,7 +147,7 @@ class StoredRows:
     """The columns of the table in the schema version."""
     rows: InlinedRows
     ends: Mapping[tuple[int, int], int]
-    """The snapshot that deleted a row, by its row id and the snapshot that inserted it."""
+    """The snapshot up to then that deleted a row, by its row id and the snapshot that inserted it."""
 
 
 def read_stored_rows(connection: sa.Connection, catalog: Catalog, table: Table, up_to: int) -> Iterator[StoredRows]:
@@ -160,7 +160,7 @@ def read_stored_rows(connection: sa.Connection, catalog: Catalog, table: Table, 
         if not rows:
             continue
         ended = sa.select(source.c.row_id, source.c.begin_snapshot, source.c.end_snapshot).where(
-            before, source.c.end_snapshot.is_not(None)
+            before, source.c.end_snapshot <= up_to
         )
         then = replace(table, columns=stored)
         arrow = _as_arrow(rows, stored, then, catalog.database.inlined_structs_are_sql)
@@ -168,14 +168,17 @@ def read_stored_rows(connection: sa.Connection, catalog: Catalog, table: Table, 
         yield StoredRows(name, stored, InlinedRows(arrow), ends)
 
 
-def has_rows_ended_since(connection: sa.Connection, catalog: Catalog, names: Iterable[str], base: int) -> bool:
-    """Whether snapshots after `base` deleted rows that catalog tables of inlined rows had then."""
-    for name in names:
-        rows = t.inlined_data(name, (), catalog.format.inlined_system_columns)
-        ended = sa.select(rows.c.row_id).where(rows.c.begin_snapshot <= base, rows.c.end_snapshot > base).limit(1)
-        if connection.execute(ended).first() is not None:
-            return True
-    return False
+def rows_ended_since(
+    connection: sa.Connection, catalog: Catalog, name: str, base: int
+) -> Iterator[tuple[int, int, int]]:
+    """The rows that a catalog table of inlined rows had at `base` and that later snapshots deleted.
+
+    Each as its row id, the snapshot that inserted it, and the one that deleted it.
+    """
+    rows = t.inlined_data(name, (), catalog.format.inlined_system_columns)
+    query = sa.select(rows.c.row_id, rows.c.begin_snapshot, rows.c.end_snapshot)
+    for row in connection.execute(query.where(rows.c.begin_snapshot <= base, rows.c.end_snapshot > base)):
+        yield row.row_id, row.begin_snapshot, row.end_snapshot
 
 
 def drop_empty_tables(connection: sa.Connection, catalog: Catalog, table_id: int) -> None:

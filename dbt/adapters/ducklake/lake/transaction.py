@@ -14,7 +14,7 @@ from .catalog import Catalog, SnapshotInfo
 from .commit import protocol
 from .commit.protocol import Committed
 from .commit.staged import CommitInfo, Compaction, DataChanges, Flush, Staged
-from .deletes import NewDeleteFile, PositionDeletes
+from .deletes import PositionDeletes
 from .errors import AlreadyExistsError, LakeError, OptionError, SchemaChangeError
 from .evolution import (
     ColumnIds,
@@ -367,7 +367,7 @@ class Transaction:
         changes = self.data_changes(table)
         self._stage_data_changes(table, replace(changes, compactions=(*changes.compactions, *compactions)))
 
-    def flush(self, table: Table, flushes: Iterable[Flush], deletes: Mapping[int, NewDeleteFile]) -> None:
+    def flush(self, table: Table, flushes: Iterable[Flush], deletes: Mapping[int, PositionDeletes]) -> None:
         """Puts data files in the place of inlined rows, and delete files in the place of inlined deletes."""
         changes = replace(self.data_changes(table), flushes=tuple(flushes), flushed_deletes=deletes)
         self._stage_data_changes(table, changes)

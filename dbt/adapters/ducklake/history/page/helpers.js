@@ -20,6 +20,11 @@ const cell = (name, ...children) => el("span", { class: `cut ${name}` }, ...chil
 const count = (n) => n.toLocaleString("en");
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const counted = (n, one) => `${count(n)} ${one}${n === 1 ? "" : "s"}`;
+const bytesText = (n) => {
+  const unit = Math.min(5, Math.max(0, Math.floor(Math.log2(Math.max(n, 1)) / 10)));
+  return `${(n / 2 ** (10 * unit)).toLocaleString("en", { maximumFractionDigits: unit ? 1 : 0 })} ${["B", "KiB", "MiB", "GiB",
+    "TiB", "PiB"][unit]}`;
+};
 const clamp = (n, low, high) => Math.max(low, Math.min(high, n));
 // All times are in UTC, so that two people who share a link see the same times.
 const toSecond = (time) => new Date(time).toISOString().slice(0, 19).replace("T", " ");

@@ -89,6 +89,9 @@ function buildIndex(data) {
   snapshots.sort((a, b) => b.time - a.time || b.id - a.id);
   const late = (relation) => relation.late.map((read) => ({ relation, read }));
   const stale = all.filter((relation) => !relation.gone).flatMap(late);
+  // Tables that need something come first, and then large ones.
+  const health = all.filter((relation) => relation.health && !relation.gone).sort((a, b) =>
+    Boolean(b.health.command) - Boolean(a.health.command) || b.health.bytes - a.health.bytes);
   const authors = new Set(snapshots.map(({ author }) => author).sort((a, b) => (b === null || a < b ? -1 : 1)));
-  return { relations, all, stale, authors: [...authors], lakes: before.size, snapshots };
+  return { relations, all, stale, health, authors: [...authors], lakes: before.size, snapshots };
 }

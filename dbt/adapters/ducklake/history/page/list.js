@@ -125,3 +125,13 @@ function staleRow({ relation, read }, option) {
     cell("mono stale", `@${read.at}`), cell("mono", at(newest)),
     cell("dim", gone ? "gone" : read.version.snapshot ? counted(behind, "version") : "not known"));
 }
+
+function healthRow({ name, label, health }, option) {
+  const { files, bytes, small_files: small, deleted_share: deleted, inlined_rows: inlined, old_bytes: old } = health;
+  const share = deleted ? `${(100 * deleted).toFixed(deleted < 0.1 ? 1 : 0)} %` : "";
+  option.title = [name, health.command, health.saves && `saves ${health.saves}`].filter(Boolean).join("\n");
+  option.append(nameOf({ label }), cell("mono", count(files)), cell("mono", bytesText(bytes)),
+    cell("mono", small ? count(small) : ""), cell("mono", share), cell("mono", inlined ? count(inlined) : ""),
+    cell("mono", old ? bytesText(old) : ""),
+    health.command ? cell("mono stale", dataText(health.command)) : cell("dim", "nothing to do"));
+}

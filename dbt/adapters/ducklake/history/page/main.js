@@ -37,11 +37,12 @@ function renderFilters(relation) {
 }
 
 let announceTimer = 0;
-function renderCounts(models, snapshots, stale) {
+function renderCounts(models, snapshots, stale, unwell) {
   const ofAll = (n, all) => (n === all ? count(all) : `${count(n)} of ${count(all)}`);
   byId("model-count").textContent = ofAll(models, index.all.length);
   byId("log-count").textContent = ofAll(snapshots, index.snapshots.length);
   byId("stale-count").textContent = stale;
+  byId("health-count").textContent = unwell || "";
   clearTimeout(announceTimer); // announces once typing has stopped, not at every letter
   announceTimer = setTimeout(() => announce(`${counted(models, "model")}, ${counted(snapshots, "snapshot")}`), 400);
 }
@@ -60,14 +61,18 @@ function render() {
   const relation = chosenRelation(), words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
   const snapshots = findSnapshots(words, state.only ? relation : null), models = findModels(words);
   const shown = new Set(models), stale = index.stale.filter((row) => shown.has(row.relation));
+  const health = index.health.filter((relation) => shown.has(relation));
   renderFilters(relation);
   renderTabs(state.tab);
-  renderCounts(models.length, snapshots.length, new Set(stale.map((row) => row.relation)).size);
+  renderCounts(models.length, snapshots.length, new Set(stale.map((row) => row.relation)).size,
+    health.filter((relation) => relation.health.command).length);
   strip.show(snapshots);
   lists.models.show(models, relation, "No model is like that.");
   lists.log.show(snapshots, chosenVersion(relation)?.snapshot ?? null, "No snapshot is like that.");
   lists.stale.show(stale, null, index.stale.length ? "No stale model is like that."
     : "Every model was built from the newest version of its inputs.");
+  lists.health.show(health, null, index.health.length ? "No table is like that."
+    : "This lineage says nothing of files: run dbt docs generate again.");
   byId("tip").hidden = true;
   if (state.tab === "overview") overview.show(shown, models.length < index.all.length);
   const detail = JSON.stringify([state.model, state.version, state.depth]);
@@ -165,6 +170,7 @@ function start(data) {
     log: new VirtualList(byId("log-list"), logRow, chooseSnapshot),
     versions: new VirtualList(byId("version-list"), versionRow, (version) => choose(version.relation, version)),
     stale: new VirtualList(byId("stale-list"), staleRow, ({ relation }) => choose(relation)),
+    health: new VirtualList(byId("health-list"), healthRow, (relation) => choose(relation)),
   };
   canvas.font = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--mono")}`;
   overview = new Overview(byId("canvas"));

@@ -2,7 +2,7 @@
 
 const NO_FILTERS = { q: "", author: undefined, from: null, to: null, only: false };
 const INITIAL_STATE = { ...NO_FILTERS, model: null, version: null, tab: null, depth: 3, show: null, gone: false };
-const TABS = { overview: "overview", lineage: "lineage-panel", stale: "stale-panel" };
+const TABS = { overview: "overview", lineage: "lineage-panel", stale: "stale-panel", health: "health-panel" };
 let index = null, lists = null, strip = null, overview = null, state = INITIAL_STATE;
 
 // A link to a model or with filters of snapshots opens the history.

@@ -68,7 +68,8 @@ class DataRows:
         if changes.compactions:
             self._compact(table_id, changes.compactions)
         if changes.flushed_deletes:
-            self._move_inlined_deletes(table_id, changes.flushed_deletes)
+            delete_files = {i: d.delete_file for i, d in changes.flushed_deletes.items() if d.delete_file is not None}
+            self._move_inlined_deletes(table_id, delete_files)
         if changes.flushes:
             self._flush(table_id, changes.flushes)
 
@@ -162,10 +163,8 @@ class DataRows:
             statistics.add_file(file)
         statistics.write()
 
-    def _add_data_file(
-        self, table_id: int, file: NewDataFile, row_id_start: int | None, mapping_id: int | None
-    ) -> None:
-        """Adds a data file. Each of its rows holds its row id if the file has no first one."""
+    def _add_data_file(self, table_id: int, file: NewDataFile, row_id_start: int | None, mapping_id: int | None) -> int:
+        """Adds a data file and returns its id. Each of its rows holds its row id if the file has no first one."""
         file_id = self.rows.new_file_id()
         self.rows.add(
             self.rows.catalog.format.data_file,
@@ -209,14 +208,26 @@ class DataRows:
                 contains_nan=stats.contains_nan,
                 extra_stats=stats.extra_stats,
             )
+        return file_id
 
     def _flush(self, table_id: int, flushes: Sequence[Flush]) -> None:
         """Puts files in the place of inlined rows. Their values are in the statistics of the table already."""
         new_files = [file for flush in flushes for file in flush.files]
         mapping_ids = add_name_mappings(self.rows, table_id, new_files)
-        for file in new_files:
-            self._add_data_file(table_id, file, None, mapping_ids.get(file.name_map) if file.name_map else None)
         connection, catalog = self.rows.connection, self.rows.catalog
+        late_deletes: list[dict[str, int]] = []
+        for flush in flushes:
+            file_ids = [
+                self._add_data_file(table_id, file, None, mapping_ids.get(file.name_map) if file.name_map else None)
+                for file in flush.files
+            ]
+            # Rows that others deleted while the files were written are deleted in these files, too.
+            for row_id, begin, end in inlined.rows_ended_since(connection, catalog, flush.source, self.base_id):
+                index, position = flush.places[row_id, begin]
+                late_deletes.append({"file_id": file_ids[index], "row_id": position, "begin_snapshot": end})
+        if late_deletes:
+            source = inlined.create_delete_table(connection, catalog, table_id)
+            connection.execute(sa.insert(source), late_deletes)
         size = sum(file.file_size_bytes for file in new_files)
         stats = t.table_stats
         update = sa.update(stats).where(stats.c.table_id == table_id)

@@ -164,12 +164,11 @@ def _check_conflicts(transaction: Transaction, connection: sa.Connection, latest
     for table_id, changes in staged.data_changes.items():
         if is_provisional(table_id):
             continue
-        file_ids = changes.ended_file_ids | changes.compacted_file_ids | changes.flushed_deletes.keys()
-        flushed = [flush.source for flush in changes.flushes]
+        file_ids = changes.ended_file_ids | changes.compacted_file_ids
         if deletes.files_changed_since(
             connection, transaction.catalog, table_id, file_ids, changes.position_deletes, base.id
-        ) or inlined.has_rows_ended_since(connection, transaction.catalog, flushed, base.id):
-            verb = "flushes" if flushed else "compacts" if changes.compactions else "deletes from"
+        ) or deletes.were_delete_files_replaced(connection, table_id, changes.flushed_deletes):
+            verb = "flushes" if changes.flushed_deletes else "compacts" if changes.compactions else "deletes from"
             intended = f"{verb} {base_state.qualified_name(base_state.tables[table_id])}"
             raise table_conflict_error(table_id, intended, commits, "changed rows of the same files")
     for table_id, read in staged.reads.items():

@@ -41,6 +41,8 @@ class Flush:
     source: str
     """The name of the catalog table."""
     files: tuple[NewDataFile, ...]
+    places: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """The index of a row's file and its position there, by its row id and the snapshot that inserted it."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class DataChanges:
     """How many committed rows are deleted without a new version."""
     compactions: tuple[Compaction, ...] = ()
     flushes: tuple[Flush, ...] = ()
-    flushed_deletes: Mapping[int, NewDeleteFile] = field(default_factory=dict)
+    flushed_deletes: Mapping[int, PositionDeletes] = field(default_factory=dict)
     """Delete files that take over the inlined deletes of data files that stay, by data file id."""
 
     @property

@@ -6,13 +6,18 @@ deleted rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from ...lake.commit.staged import Flush
-from ...lake.deletes import NewDeleteFile, PositionDeletes, inlined_deletes_as_files, write_delete_file_with_snapshots
+from ...lake.deletes import (
+    PositionDeletes,
+    current_delete_files,
+    inlined_deletes_as_files,
+    write_delete_file_with_snapshots,
+)
 from ...lake.errors import ConflictError, LakeError
 from ...lake.files import NewDataFile
 from ...lake.inlined import StoredRows, read_stored_rows
@@ -70,11 +75,11 @@ def _flush_table(context: MaintenanceContext, table_id: int, message: str) -> in
         if table is None:
             return 0
         flushes: list[Flush] = []
-        deletes: Mapping[int, NewDeleteFile] = {}
+        deletes: Mapping[int, PositionDeletes] = {}
         try:
             stored = _stored_rows(context, transaction, table)
             for part in stored:
-                flushes.append(Flush(part.name, tuple(_write_files(context, transaction, table, part))))
+                flushes.append(_write(context, transaction, table, part))
             deletes = _write_delete_files(context, transaction, table)
             if not flushes and not deletes:
                 return 0
@@ -83,7 +88,8 @@ def _flush_table(context: MaintenanceContext, table_id: int, message: str) -> in
             return sum(len(part.rows) for part in stored)
         except BaseException as error:
             files = [file for flush in flushes for file in flush.files]
-            discard_files(context, transaction, table, files, deletes.values())
+            delete_files = [found.delete_file for found in deletes.values() if found.delete_file is not None]
+            discard_files(context, transaction, table, files, delete_files)
             if not isinstance(error, ConflictError) or attempt + 1 == _MAX_ROUNDS:
                 raise
     raise AssertionError("the last round returns or raises")
@@ -91,12 +97,16 @@ def _flush_table(context: MaintenanceContext, table_id: int, message: str) -> in
 
 def _write_delete_files(
     context: MaintenanceContext, transaction: Transaction, table: Table
-) -> Mapping[int, NewDeleteFile]:
+) -> Mapping[int, PositionDeletes]:
     """Delete files for the data files that have inlined deletes, by data file id."""
     lake = context.lake
     folder = transaction.state.table_folder(lake.catalog.data_path, table)
     with lake.catalog.read() as connection:
-        return inlined_deletes_as_files(connection, lake.catalog, lake.file_store, table.id, folder, None)
+        replaced = current_delete_files(connection, table.id)
+        delete_files = inlined_deletes_as_files(
+            connection, lake.catalog, lake.file_store, table.id, folder, None, up_to=transaction.base.id
+        )
+    return {i: PositionDeletes(file, replaced_delete_file_id=replaced.get(i)) for i, file in delete_files.items()}
 
 
 def _stored_rows(context: MaintenanceContext, transaction: Transaction, table: Table) -> list[StoredRows]:
@@ -106,9 +116,7 @@ def _stored_rows(context: MaintenanceContext, transaction: Transaction, table: T
         return list(read_stored_rows(connection, context.lake.catalog, table, transaction.base.id))
 
 
-def _write_files(
-    context: MaintenanceContext, transaction: Transaction, table: Table, stored: StoredRows
-) -> list[NewDataFile]:
+def _write(context: MaintenanceContext, transaction: Transaction, table: Table, stored: StoredRows) -> Flush:
     """Writes the rows of one schema version, with a delete file for each file that has deleted rows."""
     then = replace(table, columns=stored.columns)
     ids = {column.id for column in stored.columns}
@@ -127,7 +135,13 @@ def _write_files(
         files = write_moved_rows(rows, target, _ROW_ID, _SNAPSHOT, values)
     if sum(file.record_count for file in files) != len(stored.rows):
         raise LakeError(f"table {table.name} has {len(stored.rows)} inlined rows, and the files written have others")
-    return [_with_deletes(target, file, stored) for file in files] if stored.ends else files
+    places: dict[tuple[int, int], tuple[int, int]] = {}
+    with_deletes = []
+    for index, file in enumerate(files):
+        rows_of_file = _rows_of_file(target, file)
+        places |= {row: (index, position) for position, row in enumerate(rows_of_file)}
+        with_deletes.append(_with_deletes(target, file, stored, rows_of_file))
+    return Flush(stored.name, tuple(with_deletes), places)
 
 
 def _unique_names(table: Table, rows: pa.Table) -> list[str]:
@@ -135,15 +149,20 @@ def _unique_names(table: Table, rows: pa.Table) -> list[str]:
     return [*(c.name for c in table.columns), *(f"_lake_{i}" for i in range(rows.num_columns - len(table.columns)))]
 
 
-def _with_deletes(target: WriteTarget, file: NewDataFile, stored: StoredRows) -> NewDataFile:
+def _rows_of_file(target: WriteTarget, file: NewDataFile) -> list[tuple[int, int]]:
+    """The row id of each row in a file, and the snapshot that inserted it."""
+    rows = target.store.read_table(resolve(target.folder, file.path, file.path_is_relative), file.encryption_key)
+    names = (INTERNAL_ROW_ID.name, INTERNAL_SNAPSHOT_ID.name)
+    return list(zip(*(rows.column(name).to_pylist() for name in names), strict=True))
+
+
+def _with_deletes(
+    target: WriteTarget, file: NewDataFile, stored: StoredRows, rows: Sequence[tuple[int, int]]
+) -> NewDataFile:
     """The file with the delete file for its deleted rows, if it has any."""
-    path = resolve(target.folder, file.path, file.path_is_relative)
-    rows = target.store.read_table(path, file.encryption_key)
-    keys = zip(
-        rows.column(INTERNAL_ROW_ID.name).to_pylist(), rows.column(INTERNAL_SNAPSHOT_ID.name).to_pylist(), strict=True
-    )
-    deleted = [(position, stored.ends[key]) for position, key in enumerate(keys) if key in stored.ends]
+    deleted = [(position, stored.ends[row]) for position, row in enumerate(rows) if row in stored.ends]
     if not deleted:
         return file
+    path = resolve(target.folder, file.path, file.path_is_relative)
     delete_file = write_delete_file_with_snapshots(target.store, target.folder, path, deleted)
     return replace(file, position_deletes=PositionDeletes(delete_file))
