@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import random
@@ -173,7 +172,8 @@ def write_with_duckdb(number: int, catalog: str, data_path: str, seconds: float)
     connection = reference.connect(catalog, data_path)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        keys = chance.sample(sorted(rows), min(len(rows), chance.choice((1, 3, 20))))
+        # So few that it stores the deletes in the catalog: DuckDB 1.5 does not see all conflicts of delete files.
+        keys = chance.sample(sorted(rows), min(len(rows), chance.choice((1, 3))))
         kind = chance.random() if keys else 0.0
         changed = dict(rows)
         if kind < 0.5:
@@ -231,18 +231,6 @@ def maintain_with_spark(number: int, catalog: str, data_path: str, seconds: floa
             lake.call("ducklake_flush_inlined_data", "main.t")
             lake.call("ducklake_rewrite_data_files", "main.t", delete_threshold=0.1)
             lake.call("ducklake_merge_adjacent_files", "main.t")
-    return {}
-
-
-def maintain_with_duckdb(number: int, catalog: str, data_path: str, seconds: float) -> dict[int, int]:
-    connection = reference.connect(catalog, data_path)
-    end = time.monotonic() + seconds
-    operations = ("flush_inlined_data('lake')", "merge_adjacent_files('lake')")
-    while time.monotonic() < end:
-        for operation in operations:
-            with contextlib.suppress(duckdb.Error):  # it conflicted
-                connection.execute(f"call ducklake_{operation}")
-    connection.close()
     return {}
 
 
