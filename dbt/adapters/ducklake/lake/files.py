@@ -35,6 +35,8 @@ class NameMapEntry:
 
 
 NameMap = tuple[NameMapEntry, ...]
+PartitionValues = tuple[str | None, ...]
+"""The values of a file's partition keys, in their order."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ def _matching_file_ids(
     if not column_ids:
         return None
     may_match = compile_predicate(predicate, table.columns, specs, time_zone)
-    data, stats, values = t.data_file, t.file_column_stats, t.file_partition_value
+    data, stats = t.data_file, t.file_column_stats
     current = sa.and_(data.c.table_id == table.id, t.alive(data, at))
     partition_ids: dict[int, int | None] = {
         r.data_file_id: r.partition_id
@@ -273,20 +275,24 @@ def _matching_file_ids(
         file_id, column_id, *statistics = row
         if file_id in partition_ids:
             columns[file_id][column_id] = ColumnStats(0, *statistics)
-    partition_values: dict[int, list[str | None]] = defaultdict(list)
+    values: Mapping[int, PartitionValues] = {}
     if any(field.column_id in column_ids for spec in specs.values() for field in spec.fields):
-        query = (
-            sa.select(values.c.data_file_id, values.c.partition_value)
-            .where(values.c.table_id == table.id)
-            .order_by(values.c.data_file_id, values.c.partition_key_index)
-        )
-        for row in connection.execute(query):
-            partition_values[row.data_file_id].append(row.partition_value)
+        values = partition_values(connection, t.file_partition_value.c.table_id == table.id)
     return {
         file_id
         for file_id, partition_id in partition_ids.items()
-        if may_match(FileStats(columns.get(file_id, {}), partition_id, partition_values.get(file_id, ())))
+        if may_match(FileStats(columns.get(file_id, {}), partition_id, values.get(file_id, ())))
     }
+
+
+def partition_values(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> dict[int, PartitionValues]:
+    """The partition values of data files by file id; `where` are conditions on `file_partition_value`."""
+    value = t.file_partition_value
+    query = sa.select(value.c.data_file_id, value.c.partition_value).where(*where)
+    found: dict[int, list[str | None]] = defaultdict(list)
+    for row in connection.execute(query.order_by(value.c.data_file_id, value.c.partition_key_index)):
+        found[row.data_file_id].append(row.partition_value)
+    return {file_id: tuple(values) for file_id, values in found.items()}
 
 
 def partition_specs(connection: sa.Connection, table_id: int) -> dict[int, PartitionSpec]:

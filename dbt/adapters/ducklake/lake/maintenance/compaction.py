@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from .. import tables as t
 from ..catalog import Catalog
-from ..files import DataFile, partition_specs, table_files
+from ..files import DataFile, PartitionValues, partition_specs, partition_values, table_files
 from ..partitions import PartitionSpec
 from ..predicates import Predicate
 from ..snapshot import Table
@@ -24,7 +24,6 @@ from ..snapshot_loader import ColumnHistory, read_column_history
 from ..types import Column
 
 T = TypeVar("T")
-PartitionValues = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def stored_files(
     """
     files = table_files(connection, catalog, table, folder, at, predicate, time_zone)
     specs = partition_specs(connection, table.id)
-    values = _partition_values(connection, table.id) if specs else {}
+    values = partition_values(connection, t.file_partition_value.c.table_id == table.id) if specs else {}
     deleted = t.delete_file
     with_deletes: set[int] = set(
         connection.scalars(sa.select(deleted.c.data_file_id).distinct().where(deleted.c.table_id == table.id))
@@ -166,19 +165,6 @@ def packed(items: Iterable[T], size_of: Callable[[T], int], target_size: int) ->
 
 def _live_bytes(file: DataFile) -> int:
     return file.file_size_bytes * file.live_rows // max(file.record_count, 1)
-
-
-def _partition_values(connection: sa.Connection, table_id: int) -> Mapping[int, PartitionValues]:
-    value = t.file_partition_value
-    query = (
-        sa.select(value.c.data_file_id, value.c.partition_value)
-        .where(value.c.table_id == table_id)
-        .order_by(value.c.data_file_id, value.c.partition_key_index)
-    )
-    values: dict[int, list[str | None]] = defaultdict(list)
-    for row in connection.execute(query):
-        values[row.data_file_id].append(row.partition_value)
-    return {file_id: tuple(found) for file_id, found in values.items()}
 
 
 class _ColumnsBySnapshot:

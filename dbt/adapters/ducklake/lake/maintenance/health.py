@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from .. import tables as t
 from ..catalog import Catalog
+from ..files import PartitionValues, partition_values
 from ..options import Options
 from ..snapshot import LakeState
 from ..table_summary import inlined_delete_counts, inlined_row_counts
@@ -85,7 +86,9 @@ def table_health(
     ).where(t.alive(data, at), is_chosen(data.c.table_id))
     for row in connection.execute(query.order_by(data.c.begin_snapshot, data.c.row_id_start, data.c.data_file_id)):
         files[row.table_id].append(row)
-    partitions = _partition_values(connection, is_chosen) if any(s.partition for s in state.tables.values()) else {}
+    is_partitioned = any(table.partition for table in state.tables.values())
+    of_chosen = is_chosen(t.file_partition_value.c.table_id)
+    partitions = partition_values(connection, of_chosen) if is_partitioned else {}
     versions: dict[int, list[int]] = defaultdict(list)
     begins = t.schema_versions.c
     for row in connection.execute(
@@ -144,7 +147,7 @@ def table_health(
 
 
 def _merge_bins(
-    files: Sequence[Any], versions: Sequence[int], partitions: Mapping[int, tuple[str | None, ...]], target: int
+    files: Sequence[Any], versions: Sequence[int], partitions: Mapping[int, PartitionValues], target: int
 ) -> list[list[Any]]:
     """What `compaction.bins_to_merge` would merge, except that it compares columns and this counts schema versions."""
     groups: dict[object, list[Any]] = defaultdict(list)
@@ -153,15 +156,6 @@ def _merge_bins(
         groups[version, row.partition_id, partitions.get(row.data_file_id)].append(row)
     bins = (b for group in groups.values() for b in packed(group, lambda row: int(row.file_size_bytes), target))
     return [file_bin for file_bin in bins if len(file_bin) > 1]
-
-
-def _partition_values(connection: sa.Connection, is_chosen: Any) -> dict[int, tuple[str | None, ...]]:
-    value = t.file_partition_value
-    values: dict[int, list[str | None]] = defaultdict(list)
-    query = sa.select(value.c.data_file_id, value.c.partition_value).where(is_chosen(value.c.table_id))
-    for row in connection.execute(query.order_by(value.c.data_file_id, value.c.partition_key_index)):
-        values[row.data_file_id].append(row.partition_value)
-    return {file_id: tuple(found) for file_id, found in values.items()}
 
 
 def _counts(connection: sa.Connection, query: sa.Select[Any]) -> dict[int, int]:
