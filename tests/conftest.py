@@ -161,5 +161,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs a server or a catalog other than SQLite, for quick runs to leave out."""
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {}).values()
-        if any(value in ("postgres", "duckdb", "mysql") for value in given if isinstance(value, str)):
+        others = any(value in ("postgres", "duckdb", "mysql") for value in given if isinstance(value, str))
+        if others or {"postgres_server", "mysql_server"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.catalogs)

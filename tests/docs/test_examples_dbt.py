@@ -43,7 +43,7 @@ PROJECT_KINDS = {"functions", "models", "seeds", "snapshots", "sources"}
 
 def targets(content: dict[str, Any]) -> list[dict[str, Any]]:
     """The targets in a block of a profile, which is a whole one or some fields of a target."""
-    if content.keys() <= PROJECT_KINDS:
+    if content.keys() <= PROJECT_KINDS or "profile" in content:
         return []
     if any("outputs" not in value for value in content.values()):
         return [{"catalog": "sqlite:lake/metadata.sqlite", **content}]

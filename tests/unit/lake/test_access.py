@@ -12,6 +12,8 @@ from dbt.adapters.ducklake.lake.errors import ReadOnlyError
 
 from .catalogs import NewLake
 
+pytestmark = pytest.mark.catalogs
+
 READER = ("grant usage on schema public to {role}", "grant select on all tables in schema public to {role}")
 WRITER = (
     *READER,

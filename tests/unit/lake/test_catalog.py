@@ -87,6 +87,7 @@ def test_processes_that_create_one_lake_at_once_share_it(kind: str, schema: str 
     assert len(lake.rows(t.ducklake_metadata)) == 4
 
 
+@pytest.mark.catalogs
 def test_a_creation_on_mysql_that_was_cut_short_is_finished_by_the_next(new_lake: NewLake) -> None:
     """On MySQL each CREATE TABLE commits by itself, so a creation that fails may leave some tables behind."""
     address = new_lake("mysql")
@@ -253,6 +254,7 @@ def test_a_read_only_lake_reads_and_does_nothing_else(kind: str, new_lake: NewLa
         pass
 
 
+@pytest.mark.catalogs
 def test_a_postgres_user_who_may_only_read_gets_a_read_only_lake(new_lake: NewLake, postgres_server: str) -> None:
     lake = Lake(new_lake("postgres"))
     lake.create()
@@ -271,6 +273,7 @@ def test_a_postgres_user_who_may_only_read_gets_a_read_only_lake(new_lake: NewLa
 # -- a DuckDB file, which takes one process at a time
 
 
+@pytest.mark.catalogs
 @pytest.mark.processes
 def test_a_duckdb_file_that_another_process_holds_is_waited_for(
     new_lake: NewLake, monkeypatch: pytest.MonkeyPatch

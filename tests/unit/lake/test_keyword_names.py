@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import duckdb
+import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects.mysql.reserved_words import RESERVED_WORDS_MARIADB, RESERVED_WORDS_MYSQL
 from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS as RESERVED_WORDS_POSTGRES
@@ -120,6 +121,7 @@ def test_a_table_made_here_inlines_whatever_its_columns_are_called(kind: str, ne
         assert lake.seen_by_duckdb(f'FROM "{name}"') == [other]
 
 
+@pytest.mark.catalogs
 def test_any_column_name_is_stored_in_a_catalog_that_never_inlines(new_lake: NewLake) -> None:
     lake = Lake(new_lake("mysql"))
     words = keywords(lake)

@@ -271,6 +271,7 @@ def test_options_are_simply_set_again(kind: str, new_lake: NewLake, lose_answer:
         assert lake.catalog.options(connection).values[None, None, "parquet_compression"] == "zstd"
 
 
+@pytest.mark.catalogs
 def test_the_statement_that_finds_out_names_the_schema_of_the_catalog(new_lake: NewLake) -> None:
     lake = Lake(new_lake("postgres"), metadata_schema="my lake", retry=QUICK)
     lake.create()

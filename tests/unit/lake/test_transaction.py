@@ -156,6 +156,7 @@ def test_any_name_can_be_created_and_is_read_by_the_reference(kind: str, new_lak
         connection.execute("CREATE TABLE after_all (a INT)")
 
 
+@pytest.mark.catalogs
 def test_any_name_is_kept_in_a_mysql_database_of_another_alphabet(new_lake: NewLake) -> None:
     address = new_lake("mysql")
     with parse_catalog(address.catalog).engine().begin() as connection:
@@ -170,6 +171,7 @@ def test_any_name_is_kept_in_a_mysql_database_of_another_alphabet(new_lake: NewL
     assert lake.table("\U0001f986").tags == (("k", "2"),)
 
 
+@pytest.mark.catalogs
 def test_any_name_is_kept_on_mysql(new_lake: NewLake) -> None:
     lake = Lake(new_lake("mysql"))
     for name in (*ODD_NAMES, "l" * 70_000):
