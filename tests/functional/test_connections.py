@@ -122,6 +122,6 @@ def test_what_describes_commits_is_as_before_when_a_block_ends(handle: Handle) -
         manager.set_connection_name("outer")
         with manager.commit_context(CommitContext(lambda inputs, changes: CommitInfo(), "inner")):
             manager.set_connection_name("inner")
-            assert handle.commit_context.node_commit_info is not None
+            assert handle.commit_context.node_info is not None
             assert handle.commit_context.statement_message == "inner"
         assert handle.commit_context == CommitContext(statement_message="outer")

@@ -8,42 +8,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame
 
-from .lake.commit.staged import CommitInfo
 from .lake.transaction import ChangeCounts
+from .node_info import NodeInfoFactory
 from .progress import RunningNode, abbreviated_count, progress_log
-from .spark.results import Input, Result
+from .spark.results import Result
 from .spark.session import LakeSession
 from .spark.sql.statements import Commit, Statement, split
 
+STAGED = "staged"
+"""What a response says in the place of a snapshot while the run is not published."""
+
 _view_numbers = count(1)
 _node_numbers = count(1)
-
-
-class CommitInfoFactory(Protocol):
-    """Makes the author, message and extra info of a node's commit from its inputs and its changes."""
-
-    def __call__(self, inputs: Sequence[Input], changes: ChangeCounts) -> CommitInfo: ...
-
-    def with_progress(self, info: CommitInfo, session: LakeSession, inputs: Sequence[Input]) -> CommitInfo | None:
-        """The info for a snapshot of a node that changed nothing, if there is something to record."""
-
-    @property
-    def database(self) -> str:
-        """The lake that the node writes."""
 
 
 @dataclass(frozen=True)
 class CommitContext:
     """How the changes of a thread are committed."""
 
-    node_commit_info: CommitInfoFactory | None = None
-    """Set while a node runs: its statements become one snapshot with this commit info."""
+    node_info: NodeInfoFactory | None = None
+    """Set while a node runs: its statements become one snapshot with this info."""
     statement_message: str | None = None
     """The commit message of statements outside of a node: each of them is a snapshot of its own."""
 
@@ -169,7 +159,7 @@ class Handle:
 
     def _run(self, statement: Statement) -> Result:
         if isinstance(statement, Commit) and (
-            self.commit_context.node_commit_info is not None or not self.session.in_transaction
+            self.commit_context.node_info is not None or not self.session.in_transaction
         ):
             # dbt sends COMMIT before hooks that run outside of the transaction, whether or not one is open.
             self.commit()
@@ -187,7 +177,7 @@ class Handle:
             notes=", ".join(result.notes) or None,
         )
         if result.snapshot_id is not None:
-            response._message = _response_text(result.snapshot_id, result.rows_affected, None, response.notes)
+            response._message = _response_text(result, result.rows_affected, None, response.notes)
         if self.session.in_transaction:
             self._responses.append(response)
         return response
@@ -201,10 +191,11 @@ class Handle:
 
     def begin(self) -> None:
         # Outside of a node each statement commits by itself, so that the changes of run-operation last.
-        if self.commit_context.node_commit_info is not None and not self.session.in_transaction:
+        if self.commit_context.node_info is not None and not self.session.in_transaction:
             self.session.begin()
 
     def commit(self) -> None:
+        """Commits the node, or stages it if the run is published as a whole."""
         if not self.session.in_transaction:
             return
         self._raise_if_cancelled()
@@ -213,22 +204,22 @@ class Handle:
         self.committed_snapshot = result.snapshot_id
         rows_written = changes.rows_added + changes.rows_updated
         for response in responses:
-            response._message = _response_text(result.snapshot_id, rows_written, changes.files_added, response.notes)
+            response._message = _response_text(result, rows_written, changes.files_added, response.notes)
             response.snapshot_id = result.snapshot_id
             response.rows_affected = rows_written
             response.files_added = changes.files_added
         self._drop_temporary_views()
 
     def _commit_once(self) -> tuple[Result, ChangeCounts]:
-        changes = self.session.change_counts()
-        make_info = self.commit_context.node_commit_info
+        session, changes = self.session, self.session.change_counts()
+        make_info = self.commit_context.node_info
         if make_info is None:
-            return self.session.commit(), changes
-        inputs = self.session.inputs()
-        info = make_info(inputs, changes)
-        if not self.session.has_changes and (noted := make_info.with_progress(info, self.session, inputs)) is not None:
-            return self.session.commit(noted, noted_in=make_info.database), changes
-        return self.session.commit(info), changes
+            return session.commit(), changes
+        inputs = session.inputs()
+        info, noted_in = make_info(inputs, changes), None
+        if not session.has_changes and (noted := make_info.with_progress(info, session, inputs)) is not None:
+            info, noted_in = noted, make_info.database
+        return session.commit(info.commit_info(), noted_in, label=info), changes
 
     def _replay(self) -> bool:
         """Runs the node's changes again after a conflict. False if its SQL may depend on rows that it fetched."""
@@ -263,10 +254,10 @@ class Handle:
             time.sleep(0.5)
 
 
-def _response_text(snapshot: int | None, rows: int, files: int | None, notes: str | None) -> str:
-    if snapshot is None:
+def _response_text(result: Result, rows: int, files: int | None, notes: str | None) -> str:
+    if not result.is_staged and result.snapshot_id is None:
         return "no change" if notes is None else f"no change, {notes}"
-    parts = [f"snapshot {snapshot}"]
+    parts = [STAGED if result.is_staged else f"snapshot {result.snapshot_id}"]
     if rows or files:
         parts.append(f"{abbreviated_count(rows)} row{'' if rows == 1 else 's'}")
     if files:

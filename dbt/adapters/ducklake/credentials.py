@@ -67,6 +67,9 @@ class _Rule:
     secret: bool = False
 
 
+PUBLISH = ("node", "run")
+PUBLISH_ON_FAILURE = ("nothing", "passed")
+
 _NAME = _Rule(_is_text, "a name")
 _FLAG = _Rule(_is_bool, "true or false")
 _FIELDS: Mapping[str, _Rule] = {
@@ -84,6 +87,8 @@ _FIELDS: Mapping[str, _Rule] = {
     "retry": _Rule(_is_mapping, "the fields max_count, wait_ms and backoff"),
     "spark": _Rule(_is_mapping, "the fields master or remote, config and keep_alive"),
     "storage": _Rule(_is_mapping, "the fields endpoint, region, key, secret and session_token", secret=True),
+    "publish": _Rule(lambda v: v in PUBLISH, "node or run"),
+    "publish_on_failure": _Rule(lambda v: v in PUBLISH_ON_FAILURE, "nothing or passed"),
     "maintenance": _Rule(_is_maintenance, "auto, off, or limits such as small_files"),
     "attach": _Rule(lambda v: isinstance(v, list), "a list of lakes, each with name and catalog", secret=True),
 }
@@ -149,6 +154,8 @@ class DucklakeCredentials(Credentials):
     retry: dict[str, Any] | None = None
     spark: dict[str, Any] | None = field(default=None, repr=False)
     storage: dict[str, Any] | None = field(default=None, repr=False)
+    publish: str = "node"
+    publish_on_failure: str = "nothing"
     maintenance: bool | str | dict[str, Any] | None = None
     attach: list[dict[str, Any]] | None = field(default=None, repr=False)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 import json
+import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -39,6 +40,7 @@ from .lake.types import Column
 from .maintenance import MIN_SECONDS, MaintenanceSettings, describe
 from .other_adapters import IgnoredSettings, PackageConfig
 from .progress import at_terminal, progress_log
+from .publication import Publication
 from .relation import DucklakeRelation
 from .spark.engine.errors import message_of
 from .spark.sql.definitions import with_new_fields
@@ -83,6 +85,7 @@ class DucklakeAdapter(HistoryMethods):
         super().__init__(config, mp_context)
         self.Relation = DucklakeRelation.with_source_time_travel(SourceTimeTravel.from_config(config))
         self._ignored_settings = IgnoredSettings()
+        self._publication = Publication(config, lambda: self.session, self.get_macro_resolver)
         progress_log.enabled = at_terminal(config)
         if dbt_command(config) in _SPARK_COMMANDS and hasattr(config, "args"):
             self.connections.start_spark()
@@ -99,7 +102,17 @@ class DucklakeAdapter(HistoryMethods):
             self.connections.commit_context(CommitContext(node_commit, default_message(self.config, name))),
             super().connection_named(name, query_header_context, should_release_connection),
         ):
+            if name == "master" and self._publication.must_begin:
+                with self.connections.exception_handler("publish: run"):
+                    self._publication.begin()
             yield
+            if name == "master":
+                self._publication.end_of_connection()
+
+    def cancel_open_connections(self) -> Iterable[str]:
+        self._publication.cancel()
+        cancelled: Iterable[str] = super().cancel_open_connections()
+        return cancelled
 
     def pre_model_hook(self, config: Any) -> None:
         settings = self._settings(config)
@@ -115,8 +128,11 @@ class DucklakeAdapter(HistoryMethods):
         connection = self.connections.get_if_exists()
         if settings is None or connection is None or connection.state != ConnectionState.OPEN:
             return
-        if connection.handle.committed_snapshot is not None and not self.session.in_transaction:
-            self._maintain(config.model, settings)
+        node = config.model
+        if self._publication.is_running:
+            self._publication.follow_up(node.unique_id, lambda: self._maintain(node, settings))
+        elif connection.handle.committed_snapshot is not None and not self.session.in_transaction:
+            self._maintain(node, settings)
 
     def _maintain(self, node: Any, settings: MaintenanceSettings) -> None:
         budget = self.connections.maintenance_budget
@@ -145,6 +161,7 @@ class DucklakeAdapter(HistoryMethods):
         return config if package == self.config.project_name else PackageConfig.read(config)
 
     def cleanup_connections(self) -> None:
+        self._publication.end(failed=sys.exc_info()[0] is not None)
         super().cleanup_connections()
         if (warning := self._ignored_settings.take_warning()) is not None:
             logger.warning(warning)
@@ -466,8 +483,16 @@ class DucklakeAdapter(HistoryMethods):
         if relation is not None:
             lake, scope = [relation.database], {"table_name": relation.include(database=False).render()}
         given = {name: value for name, value in arguments.items() if value is not None}
+        if self._publication.is_running:
+            self._publication.follow_up(None, lambda: logger.info(self._called(procedure, lake, {**scope, **given})))
+            return f"{procedure} follows when the run is published"
+        return self._called(procedure, lake, {**scope, **given}, as_json)
+
+    def _called(
+        self, procedure: str, lake: Sequence[str | None], arguments: Mapping[str, Any], as_json: bool = False
+    ) -> str:
         with self.connections.exception_handler(procedure), self.handle.cancellable():
-            rows = self.session.call(procedure, *lake, **scope, **given)
+            rows = self.session.call(procedure, *lake, **arguments)
         if as_json:
             return json.dumps(rows.to_pylist(), indent=2, default=str)
         if not rows.num_rows:

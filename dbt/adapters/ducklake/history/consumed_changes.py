@@ -24,7 +24,7 @@ from ..spark.read.context import ChangeRange
 from ..spark.read.lakes import Lake
 from ..spark.results import Input
 from ..spark.session import LakeSession
-from .extra_info import parse_extra_info
+from .extra_info import node_infos, parse_extra_info
 
 _PAGE_SIZE = 50
 
@@ -138,11 +138,13 @@ class ChangeConsumer:
                         if table.id in map(int, rollback.get("tables") or ()):
                             # The commits after the restored version are undone.
                             before = min(before, int(rollback["version"]) + 1)
-                    elif extra_info.get("node_id") == self.node_id:
-                        changed_ids = {i for _, i in parse_changes(row.changes_made or "").relation_changes}
-                        is_progress = extra_info.get(PROGRESS_KEY) == table.id
+                        continue
+                    changed_ids = {i for _, i in parse_changes(row.changes_made or "").relation_changes}
+                    for node in node_infos(extra_info):
+                        if node.get("node_id") != self.node_id:
+                            continue
+                        is_progress = node.get(PROGRESS_KEY) == table.id
                         if is_progress or table.id in changed_ids or row.snapshot_id == created_at:
-                            rebuilt = row.snapshot_id == created_at or bool(extra_info.get("full_refresh"))
-                            yield extra_info, rebuilt
+                            yield node, row.snapshot_id == created_at or bool(node.get("full_refresh"))
                 if len(rows) < _PAGE_SIZE:
                     return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -14,3 +14,16 @@ def parse_extra_info(text: str | None) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return extra_info if isinstance(extra_info, Mapping) else {}
+
+
+NODES_KEY = "nodes"
+"""The key in the extra info of a run that is one snapshot. Its value has the extra info of each node."""
+
+
+def node_infos(extra_info: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The extra info of each node that a snapshot is of: of one, or of all nodes of a run."""
+    nodes = extra_info.get(NODES_KEY)
+    if not isinstance(nodes, list):
+        return [extra_info]
+    shared = {key: value for key, value in extra_info.items() if key != NODES_KEY}
+    return [{**shared, **node} for node in nodes if isinstance(node, Mapping)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,12 +12,11 @@ from typing import Any
 from dbt_common.invocation import get_invocation_id
 
 from ..incremental import strategy_of
-from ..lake.commit.staged import CommitInfo
 from ..lake.transaction import ChangeCounts
+from ..node_info import NodeInfo
 from ..spark.results import Input
 from ..spark.session import LakeSession
 from .consumed_changes import PROGRESS_KEY, must_note_progress
-from .extra_info import parse_extra_info
 
 
 def dbt_command(config: Any) -> str:
@@ -40,11 +38,12 @@ class NodeCommit:
             name: node.config.get(name) for name in ("commit_message", "commit_author", "commit_extra_info")
         }
 
-    def __call__(self, inputs: Sequence[Input], changes: ChangeCounts) -> CommitInfo:
-        return CommitInfo(
+    def __call__(self, inputs: Sequence[Input], changes: ChangeCounts) -> NodeInfo:
+        return NodeInfo(
+            self._node.unique_id,
             self._settings["commit_author"],
             self._settings["commit_message"] or default_message(self._config, self._title()),
-            json.dumps(self._extra_info(inputs, changes)),
+            self._extra_info(inputs, changes),
         )
 
     @property
@@ -52,15 +51,14 @@ class NodeCommit:
         """The lake that the node writes."""
         return str(self._node.database)
 
-    def with_progress(self, info: CommitInfo, session: LakeSession, inputs: Sequence[Input]) -> CommitInfo | None:
-        """The commit info for a node that changed nothing, if the changes that it consumed are to be recorded."""
+    def with_progress(self, info: NodeInfo, session: LakeSession, inputs: Sequence[Input]) -> NodeInfo | None:
+        """The info for a node that changed nothing, if the changes that it consumed are to be recorded."""
         if not must_note_progress(session, inputs):
             return None
         table = session.state(self.database).find_relation(self._node.schema, self._node.alias)
         if table is None:
             return None
-        extra_info = {**parse_extra_info(info.extra_info), PROGRESS_KEY: table.id}
-        return replace(info, extra_info=json.dumps(extra_info))
+        return replace(info, extra_info={**info.extra_info, PROGRESS_KEY: table.id})
 
     def _title(self) -> str:
         kinds = [kind for kind in (self._materialized, self._strategy) if kind]
@@ -82,16 +80,12 @@ class NodeCommit:
         if full_refresh is None:
             full_refresh = getattr(getattr(self._config, "args", None), "full_refresh", None)
         derived = {
-            "invocation_id": get_invocation_id(),
+            **invocation_info(self._config),
             "node_id": self._node.unique_id,
             "materialized": self._materialized,
             "strategy": self._strategy,
             "full_refresh": bool(full_refresh),
             "batch": self._batch(),
-            "dbt_version": version("dbt-core"),
-            "adapter_version": version("dbt-ducklake"),
-            "target": self._config.target_name,
-            "git_commit": git_commit(str(self._config.project_root)),
             "inputs": [_input_json(i) for i in inputs],
             "rows": {
                 "inserted": changes.rows_added,
@@ -106,6 +100,18 @@ class NodeCommit:
         """The window of a microbatch model."""
         batch = getattr(self._node, "batch", None)
         return batch and {"start": batch.event_time_start.isoformat(), "end": batch.event_time_end.isoformat()}
+
+
+def invocation_info(config: Any) -> dict[str, Any]:
+    """The part of the extra info that is the same for all nodes of a command."""
+    found = {
+        "invocation_id": get_invocation_id(),
+        "dbt_version": version("dbt-core"),
+        "adapter_version": version("dbt-ducklake"),
+        "target": config.target_name,
+        "git_commit": git_commit(str(config.project_root)),
+    }
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _input_json(relation: Input) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from . import tables as t
 from .catalog import Catalog, SnapshotInfo
 from .commit import protocol
+from .commit.folding import fold
 from .commit.protocol import Committed
 from .commit.staged import CommitInfo, Compaction, DataChanges, Flush, Staged
 from .deletes import PositionDeletes
@@ -70,7 +71,7 @@ class Transaction:
     """Staged changes on top of one snapshot, the base.
 
     All of them are in one immutable value, `staged`. A nested transaction starts with the value of its parent. Merging
-    it gives its own value to the parent; discarding it needs no work. Only the outermost transaction commits.
+    it folds its changes into that of the parent; discarding it needs no work. Only the outermost transaction commits.
     """
 
     def __init__(
@@ -91,6 +92,8 @@ class Transaction:
         self._store = store
         self.parent = parent
         self.staged: Staged = parent.staged if parent else Staged(state)
+        self.origin: Staged = self.staged
+        """What was staged when the transaction began."""
         self.commit_info: CommitInfo = parent.commit_info if parent else CommitInfo()
         self._base_options = options
         self._id_generators: _IdGenerators = parent._id_generators if parent else _IdGenerators()
@@ -122,10 +125,13 @@ class Transaction:
         )
 
     def merge_into_parent(self) -> None:
-        """Gives the changes of this nested transaction to its parent, and its commit info if the parent has none."""
+        """Gives the changes of this nested transaction to its parent, and its commit info if the parent has none.
+
+        Raises a ConflictError if another transaction that was merged into the parent meanwhile changed the same.
+        """
         if self.parent is None:
             raise LakeError("only a nested transaction can be merged into its parent; the outermost one is committed")
-        self.parent.staged = self.staged
+        self.parent.staged = fold(self.origin, self.staged, self.parent.staged)
         if self.parent.commit_info.message is None:
             self.parent.commit_info = self.commit_info
 
@@ -145,26 +151,30 @@ class Transaction:
 
     @property
     def is_changed(self) -> bool:
-        return self.staged.makes_snapshot(self.base_state) or bool(self.staged.options)
+        """Whether anything was staged since the transaction began."""
+        return self.staged.makes_snapshot(self.origin) or self.staged.options != self.origin.options
 
     def data_changes(self, table: Table) -> DataChanges:
         return self.staged.data_changes.get(table.id, DataChanges())
 
     def change_counts(self) -> ChangeCounts:
-        """How many rows and files the staged changes affect. Rows of dropped tables are not counted."""
-        changes = self.staged.data_changes.values()
-        files = [file for c in changes for file in c.added_files]
-        updated = sum(c.updated_row_count for c in changes)
-        removed = sum(c.deleted_row_count for c in changes)
-        truncated = [table_id for table_id, c in self.staged.data_changes.items() if c.truncated]
+        """How many rows and files were staged since the transaction began. Rows of dropped tables are not counted."""
+        now, before = self.staged.data_changes, self.origin.data_changes
+        changed = {i: (c, before.get(i, DataChanges())) for i, c in now.items() if c != before.get(i)}
+        updated = sum(c.updated_row_count - old.updated_row_count for c, old in changed.values())
+        removed = sum(c.deleted_row_count - old.deleted_row_count for c, old in changed.values())
+        truncated = [i for i, (c, old) in changed.items() if c.truncated and not old.truncated]
         if truncated:
             with self.catalog.read() as connection:
                 summaries = table_summaries(connection, self.catalog, self.base.id, truncated)
                 removed += sum(summary.row_count for summary in summaries.values())
+        before_files = {file.path: file for _, old in changed.values() for file in old.added_files}
+        files = {file.path: file for c, _ in changed.values() for file in c.added_files}
+        added = sum(f.live_rows for f in files.values()) - sum(f.live_rows for f in before_files.values()) - updated
         return ChangeCounts(
-            rows_added=sum(file.live_rows for file in files) - updated,
-            rows_removed=removed,
-            files_added=len(files),
+            rows_added=max(added, 0),
+            rows_removed=removed - min(added, 0),
+            files_added=len(files.keys() - before_files.keys()),
             rows_updated=updated,
         )
 

@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType
 from ..lake.catalog import SnapshotInfo
 from ..lake.commit.staged import CommitInfo
 from ..lake.databases.connection_string import parse_catalog
-from ..lake.errors import LakeError, NotFoundError
+from ..lake.errors import CommitUnknownError, LakeError, NotFoundError
 from ..lake.migration import Migration, migrate
 from ..lake.missing_names import lake_not_found
 from ..lake.paths import new_uuid7, scheme_of
@@ -36,7 +36,8 @@ from .read.context import ResolvedRelation
 from .read.lakes import Lake
 from .read.missing_names import sql_of_spark
 from .read.planner import Planner
-from .results import Input, Result, inputs_at
+from .results import Input, Result, inputs_at, staged_before
+from .shared_transaction import Fold, SharedTransaction, remove_files
 from .sql import statements as st
 from .sql.quoting import quoted
 from .transactions import ThreadTransactions
@@ -311,19 +312,22 @@ class LakeSession:
             raise LakeError("a transaction has begun already; COMMIT or ROLLBACK it first")
         self._transactions.begin()
 
-    def commit(self, info: CommitInfo | None = None, noted_in: str | None = None) -> Result:
+    def commit(self, info: CommitInfo | None = None, noted_in: str | None = None, label: Any = None) -> Result:
         """Commits the running transaction. `info` applies where no statement in it set a message.
 
-        The lake `noted_in` gets a snapshot with the info also if nothing changed in it.
+        The lake `noted_in` gets a snapshot with the info also if nothing changed in it. In a shared transaction the
+        changes are folded into it, under the label.
         """
         frame = self._transactions.running("COMMIT")
+        frame.label = label
         if noted_in is not None:
             self._transaction_on(noted_in).stage(is_snapshot_without_changes=True)
         if info is not None:
             for transaction in frame.transactions.values():
                 if transaction.commit_info.message is None:
                     transaction.commit_info = replace(info, author=info.author or transaction.commit_info.author)
-        return Result(snapshot_id=self._transactions.complete(frame))
+        is_staged = self.shared is not None and any(t.is_changed for t in frame.transactions.values())
+        return Result(snapshot_id=self._transactions.complete(frame), is_staged=is_staged)
 
     def rollback(self) -> None:
         self._transactions.discard(self._transactions.running("ROLLBACK"))
@@ -335,6 +339,43 @@ class LakeSession:
         holds a statement that cannot run twice, or if definitions changed since it began.
         """
         return self._transactions.replay()
+
+    def begin_shared(self) -> SharedTransaction:
+        """Begins a transaction in which those of all threads are nested, until it is published or discarded."""
+        return self._transactions.share()
+
+    @property
+    def shared(self) -> SharedTransaction | None:
+        """The shared transaction, if one has begun."""
+        return self._transactions.shared
+
+    def publish(self, info: CommitInfo, kept: Sequence[Fold]) -> Result:
+        """Ends the shared transaction: commits these of its changes as one snapshot, and removes the files of others.
+
+        If the commit fails, nothing is changed, and the files of all are deleted.
+        """
+        shared, self._transactions.shared = self._transactions.shared, None
+        assert shared is not None
+        lake = shared.lake
+        if lake is None:
+            return Result()
+        try:
+            shared.keep(kept)
+            shared.set_commit_info(lake, info)
+            committed = shared.transaction(lake).commit()
+        except CommitUnknownError:
+            raise  # the snapshot may have the files
+        except BaseException:
+            remove_files(self._lakes[lake], shared, is_published=False)
+            raise
+        remove_files(self._lakes[lake], shared, is_published=True)
+        return Result(snapshot_id=committed.snapshot.id if committed.changed else None)
+
+    def discard_shared(self) -> None:
+        """Ends the shared transaction without a trace: its changes are dropped, and their files deleted."""
+        shared, self._transactions.shared = self._transactions.shared, None
+        if shared is not None and shared.lake is not None:
+            remove_files(self._lakes[shared.lake], shared, is_published=False)
 
     def commit_message(self, message: str | None) -> AbstractContextManager[None]:
         """Sets the commit message of the statements in the block that are transactions of their own."""
@@ -352,13 +393,14 @@ class LakeSession:
 
     def inputs(self) -> list[Input]:
         """The lake relations that the running transaction read, at the versions that it read."""
+        frame = self._transactions.running("inputs()")
         by_snapshot: dict[tuple[str, int], list[ResolvedRelation]] = defaultdict(list)
-        for (lake, _, snapshot, _), relation in self._transactions.running("inputs()").reads.items():
+        for (lake, _, snapshot, _), relation in frame.reads.items():
             by_snapshot[lake.lower(), snapshot].append(relation)
         inputs: list[Input] = []
         for (lake, snapshot), relations in by_snapshot.items():
-            inputs += inputs_at(self._lakes[lake], snapshot, relations)
-        return sorted(inputs, key=lambda i: (i.name, i.snapshot))
+            inputs += inputs_at(self._lakes[lake], snapshot, relations, staged_before(frame.transactions[lake]))
+        return sorted(inputs, key=lambda i: (i.name, i.snapshot or 0))
 
     # -- lakes
 
@@ -406,6 +448,7 @@ class LakeSession:
     def close(self) -> None:
         """Ends the session: rolls an open transaction back, and stops Spark if the session started it."""
         self._transactions.discard_all()
+        self.discard_shared()
         self._engine.stop()
         for lake in self._lakes.values():
             lake.catalog.close()
@@ -432,7 +475,7 @@ class LakeSession:
             rows = self._transactions.run(lambda: self._stage(lake, change, notes))
             return Result(rows_affected=rows, notes=tuple(notes))
         rows = self._lakes[lake].catalog.retry.on_conflict(lambda: self._stage(lake, change, notes))
-        return Result(snapshot_id=self._transactions.last_snapshot, rows_affected=rows, notes=tuple(notes))
+        return Result(self._transactions.last_snapshot, self.shared is not None, rows_affected=rows, notes=tuple(notes))
 
     def _stage(self, lake: str, change: Callable[[CommandContext], int], notes: list[str]) -> int:
         """Stages a change in a nested transaction, so that a statement that fails leaves nothing behind."""
@@ -462,6 +505,10 @@ class LakeSession:
     def _check_no_transaction(self, operation: str) -> None:
         if self.in_transaction:
             raise LakeError(f"{operation} can not be part of a transaction; COMMIT or ROLLBACK it first")
+        if self.shared is not None:
+            raise LakeError(
+                f"{operation} can not be part of a run that is published as one snapshot; run it after that"
+            )
 
     def _maintenance_context(self, lake: str) -> MaintenanceContext:
         schema = (

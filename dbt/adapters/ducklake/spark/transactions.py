@@ -6,14 +6,16 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from ..lake.commit.folding import changed_relations
 from ..lake.commit.protocol import Committed
 from ..lake.commit.staged import CommitInfo
 from ..lake.errors import CommitUnknownError, LakeError
 from ..lake.transaction import Transaction
 from .read.context import ChangeRange, QueryContext, ResolvedRelation
 from .read.lakes import Lake
+from .shared_transaction import SharedTransaction
 
 T = TypeVar("T")
 
@@ -32,6 +34,8 @@ class TransactionFrame:
     """What ran in the frame, for a replay."""
     replayable: bool = True
     """False once rows went to somebody who may have acted on them, or a statement ran that cannot run twice."""
+    label: Any = None
+    """What a shared transaction is told of the frame when it is folded into it."""
 
     def record_read(self, relation: ResolvedRelation) -> None:
         key = relation.lake.name, relation.relation.id, relation.snapshot.id, relation.change_range
@@ -74,7 +78,8 @@ class ThreadTransactions:
     """The open transactions of each thread, and where it resolves unqualified names.
 
     Threads share the object and see nothing of each other. Outside of a transaction, a statement reads the newest
-    snapshot and commits what it changes.
+    snapshot and commits what it changes. While there is a shared transaction, the frames of all threads are nested in
+    it instead.
     """
 
     def __init__(self, lakes: Mapping[str, Lake], default_lake: str, default_schema: str, author: str | None) -> None:
@@ -83,6 +88,7 @@ class ThreadTransactions:
         self.author = author
         self._lakes = lakes
         self._thread = _ThreadState()
+        self.shared: SharedTransaction | None = None
 
     # -- frames
 
@@ -100,6 +106,8 @@ class ThreadTransactions:
         """Opens a frame, nested in the innermost open one if there is one."""
         if self._thread.frames:
             frame = self._thread.frames[-1].nested()
+        elif self.shared is not None:
+            frame = TransactionFrame(self.shared.nested_on_all())
         else:
             frame = TransactionFrame({self.default_lake: self._new_transaction(self.default_lake)})
         self._thread.frames.append(frame)
@@ -117,6 +125,11 @@ class ThreadTransactions:
         self.discard(frame)
         if self._thread.frames:
             frame.merge_into(self._thread.frames[-1])
+            return None
+        if self.shared is not None:
+            self._thread.last_commit, self._thread.failed_commit = None, frame
+            self.shared.fold(frame.transactions, frame.label, {(lake.lower(), i) for lake, i, _, _ in frame.reads})
+            self._thread.failed_commit = None
             return None
         changed = [lake for lake, t in frame.transactions.items() if t.is_changed]
         if len(changed) > 1:
@@ -160,6 +173,15 @@ class ThreadTransactions:
         """The snapshot of the thread's last commit; None if that changed nothing."""
         return self._thread.last_commit.snapshot.id if self._thread.last_commit else None
 
+    # -- the shared transaction
+
+    def share(self) -> SharedTransaction:
+        """Begins a transaction on every lake, in which those of all threads are nested from now on."""
+        if self.shared is not None or self._thread.frames:
+            raise LakeError("a transaction has begun already; complete it before a shared one begins")
+        self.shared = SharedTransaction(lambda lake: self._begin_on(lake, None), self._lakes)
+        return self.shared
+
     # -- transactions of a frame
 
     def transaction_on(self, lake: str, frame: TransactionFrame) -> Transaction:
@@ -170,8 +192,13 @@ class ThreadTransactions:
         return frame.transactions[lake]
 
     def _new_transaction(self, lake: str) -> Transaction:
+        if self.shared is not None:
+            return self.shared.nested(lake)
+        return self._begin_on(lake, self._thread.commit_message)
+
+    def _begin_on(self, lake: str, message: str | None) -> Transaction:
         transaction = self._lakes[lake].begin()
-        transaction.commit_info = CommitInfo(self.author, self._thread.commit_message)
+        transaction.commit_info = CommitInfo(self.author, message)
         return transaction
 
     @contextmanager
@@ -234,9 +261,10 @@ class ThreadTransactions:
         if failed is None or not failed.replayable or self._thread.frames:
             return False
         frame = self.begin()
+        frame.label = failed.label
         try:
             for lake, before in failed.transactions.items():
-                if self.transaction_on(lake, frame).base.schema_version != before.base.schema_version:
+                if self._definitions_differ(before, self.transaction_on(lake, frame), failed):
                     self.discard(frame)
                     return False
             for statement in failed.statements:
@@ -245,3 +273,13 @@ class ThreadTransactions:
             self.discard(frame)
             raise
         return True
+
+    def _definitions_differ(self, before: Transaction, now: Transaction, frame: TransactionFrame) -> bool:
+        """Whether the statements of a frame may mean something else in a newer transaction."""
+        if self.shared is None:
+            return now.base.schema_version != before.base.schema_version
+        # Nodes that ran beside this one change definitions all the time; those that it has to do with are the same.
+        used = {relation.relation.id for relation in frame.reads.values() if relation.lake.catalog is before.catalog}
+        used |= changed_relations(before.origin, before.staged)
+        old, new = before.origin.state, now.origin.state
+        return any(old.tables.get(i) != new.tables.get(i) or old.views.get(i) != new.views.get(i) for i in used)

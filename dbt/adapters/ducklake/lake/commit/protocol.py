@@ -118,7 +118,7 @@ def _failed(catalog: Catalog, error: Exception, options_may_be_set: bool) -> Lak
 def _check_message(transaction: Transaction) -> None:
     """Raises if the lake requires a commit message and there is none."""
     if (
-        transaction.staged.makes_snapshot(transaction.base_state)
+        transaction.staged.makes_snapshot(transaction.origin)
         and not transaction.commit_info.message
         and transaction.options.flag("require_commit_message")
     ):

@@ -29,7 +29,7 @@ def write_snapshot(
 ) -> WrittenCommit:
     """Writes the staged changes as the snapshot after `latest`. Writes no snapshot if only options change."""
     rows = SnapshotRows(connection, catalog, latest)
-    if not staged.makes_snapshot(base_state):
+    if not staged.makes_snapshot(Staged(base_state)):
         write_options(rows, staged.options)
         rows.flush()
         return WrittenCommit(latest, None)
@@ -60,7 +60,8 @@ def write_snapshot(
             }
         ],
     )
-    changes = Commit(snapshot.id, ",".join(rows.changes), info.author, info.message, info.extra_info)
+    extra_info = info.extra_info(snapshot.id, rows.catalog_id) if callable(info.extra_info) else info.extra_info
+    changes = Commit(snapshot.id, ",".join(rows.changes), info.author, info.message, extra_info)
     rows.add(
         t.snapshot_changes,
         snapshot_id=snapshot.id,

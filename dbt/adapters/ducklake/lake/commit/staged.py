@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from ..deletes import NewDeleteFile, PositionDeletes
 from ..files import DataFile, NewDataFile
@@ -12,13 +13,20 @@ from ..predicates import ReadPredicate
 from ..snapshot import LakeState
 
 
+class ExtraInfo(Protocol):
+    """Makes the extra info of a commit that names its own snapshot, or ids that the commit assigns."""
+
+    def __call__(self, snapshot_id: int, catalog_id: Callable[[int], int]) -> str: ...
+
+
 @dataclass(frozen=True)
 class CommitInfo:
     """The author and the message of a commit, as `ducklake_snapshot_changes` stores them."""
 
     author: str | None = None
     message: str | None = None
-    extra_info: str | None = None
+    extra_info: str | ExtraInfo | None = None
+    """The text, or a function that makes it in the commit."""
 
 
 @dataclass(frozen=True)
@@ -175,10 +183,16 @@ class Staged:
     is_snapshot_without_changes: bool = False
     """Whether there is to be a snapshot for its commit info alone."""
 
-    def makes_snapshot(self, base: LakeState) -> bool:
-        """Whether anything but options changes. Options have no history, so they need no snapshot."""
+    def makes_snapshot(self, origin: Staged) -> bool:
+        """Whether anything but options differs from `origin`. Options have no history, so they need no snapshot."""
+        if self is origin:
+            return False
+        ids = self.data_changes.keys() | origin.data_changes.keys()
         return (
-            self.is_snapshot_without_changes
-            or self.state != base
-            or any(changes != DataChanges() for changes in self.data_changes.values())
+            self.is_snapshot_without_changes != origin.is_snapshot_without_changes
+            or self.state != origin.state
+            or any(self._data_changes(i) != origin._data_changes(i) for i in ids)
         )
+
+    def _data_changes(self, table_id: int) -> DataChanges:
+        return self.data_changes.get(table_id, DataChanges())

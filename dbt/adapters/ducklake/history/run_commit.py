@@ -1,0 +1,35 @@
+"""The commit info of a run: one snapshot of many nodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from ..lake.commit.staged import CommitInfo
+from ..node_info import NodeInfo
+from .extra_info import NODES_KEY
+
+
+def run_commit_info(
+    message: str, shared_info: Mapping[str, Any], nodes: Sequence[tuple[NodeInfo, Collection[int]]]
+) -> CommitInfo:
+    """The commit info of a run, from its nodes and the relations that each changed, by id.
+
+    `shared_info` is what their extra info has in common, which is written once.
+    """
+    authors = {node.author for node, _ in nodes}
+
+    def extra_info(snapshot_id: int, catalog_id: Callable[[int], int]) -> str:
+        entries = []
+        for node, changed in nodes:
+            own = {k: v for k, v in node.extra_info.items() if k not in shared_info or v != shared_info[k]}
+            inputs = [
+                {**read, "table_id": catalog_id(read["table_id"]), "snapshot": read["snapshot"] or snapshot_id}
+                for read in node.extra_info.get("inputs", ())
+            ]
+            changed_ids = sorted(map(catalog_id, changed))
+            entries.append({**own, "message": node.message, "inputs": inputs, "changed": changed_ids})
+        return json.dumps({**shared_info, NODES_KEY: entries})
+
+    return CommitInfo(authors.pop() if len(authors) == 1 else None, message, extra_info)

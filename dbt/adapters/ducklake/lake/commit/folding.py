@@ -1,0 +1,189 @@
+"""Fold the changes of a nested transaction into its parent, where others may have folded theirs since it began.
+
+If two of them change one table, view or macro, the one that is folded later conflicts: it has not seen what the other
+did. Only rows can always be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..deletes import NewDeleteFile
+from ..errors import ConflictError
+from ..files import NewDataFile
+from ..options import OptionKey
+from ..paths import resolve
+from ..predicates import ReadPredicate
+from ..snapshot import LakeState, Table, View
+from .difference import differences, is_renamed
+from .staged import DataChanges, Staged
+
+
+def fold(origin: Staged, own: Staged, parent: Staged) -> Staged:
+    """The staged changes of the parent with those that lead from `origin` to `own`. Raises if they conflict."""
+    if parent is origin or own is origin:
+        return own if parent is origin else parent
+    folding = _Folding(origin, own, parent)
+    return Staged(
+        state=folding.state(),
+        data_changes=folding.data_changes(),
+        options=folding.options(),
+        reads=folding.reads(),
+        is_snapshot_without_changes=own.is_snapshot_without_changes or parent.is_snapshot_without_changes,
+    )
+
+
+def changed_relations(origin: Staged, own: Staged) -> set[int]:
+    """The tables and views by id whose definition or rows the changes from `origin` to `own` touch."""
+    ids = origin.data_changes.keys() | own.data_changes.keys()
+    found = {i for i in ids if origin.data_changes.get(i) != own.data_changes.get(i)}
+    for before, after in ((origin.state.tables, own.state.tables), (origin.state.views, own.state.views)):
+        found |= {(new or old).id for old, new in differences(before, after)}
+    return found
+
+
+def only_adds_rows(origin: Staged, own: Staged, table_id: int) -> bool:
+    """Whether the changes to a table from `origin` to `own` are new data files and nothing else."""
+    return (
+        origin.state.tables.get(table_id) == own.state.tables.get(table_id)
+        and _appended(origin.data_changes.get(table_id), own.data_changes.get(table_id)) is not None
+    )
+
+
+def staged_files(origin: Staged, own: Staged, data_path: str) -> set[str]:
+    """The whole paths of the data files and delete files that were staged since `origin`, in the lake's spelling."""
+    paths: set[str] = set()
+    for table_id, changes in own.data_changes.items():
+        if changes == origin.data_changes.get(table_id):
+            continue
+        folder = own.state.table_folder(data_path, own.state.tables[table_id])
+        deletes = [*changes.position_deletes.values(), *(f.position_deletes for f in changes.added_files)]
+        written: list[NewDataFile | NewDeleteFile | None] = [*changes.added_files]
+        written += [d.delete_file for d in deletes if d is not None]
+        paths |= {resolve(folder, file.path, file.path_is_relative) for file in written if file is not None}
+    return paths
+
+
+@dataclass(frozen=True)
+class _Folding:
+    origin: Staged
+    own: Staged
+    parent: Staged
+
+    def state(self) -> LakeState:
+        origin, own, parent = self.origin.state, self.own.state, self.parent.state
+        if own is origin:
+            return parent
+        kinds: dict[str, Any] = {}
+        for kind in ("schemas", "tables", "views", "macros"):
+            kinds[kind] = self._folded_definitions(getattr(origin, kind), getattr(own, kind), getattr(parent, kind))
+        state = replace(parent, **kinds)
+        self._check_names(state)
+        return state
+
+    def _folded_definitions(
+        self, origin: Mapping[int, Any], own: Mapping[int, Any], parent: Mapping[int, Any]
+    ) -> Mapping[int, Any]:
+        if own is origin:
+            return parent
+        folded = dict(parent)
+        for old, new in differences(origin, own):
+            thing = old or new
+            if parent.get(thing.id) != old:
+                raise self._conflict(thing)
+            if isinstance(thing, Table) and self._parent_changed_rows(thing.id):
+                raise self._conflict(thing)
+            if new is None:
+                del folded[thing.id]
+            else:
+                folded[thing.id] = new
+        return folded
+
+    def _check_names(self, state: LakeState) -> None:
+        """Raises if both sides gave one name away, or one side dropped the schema in which the other made something."""
+        origin, own = self.origin.state, self.own.state
+        for old, new in differences(origin.schemas, own.schemas):
+            if new is None and (state.relations_in(old) or state.macros_in(old)):
+                raise self._conflict(old)
+            if new is not None and _are_several(new, state.schemas.values()):
+                raise self._conflict(new)
+        for kind in ("tables", "views", "macros"):
+            for old, new in differences(getattr(origin, kind), getattr(own, kind)):
+                if new is None or (old is not None and not is_renamed(old, new)):
+                    continue
+                schema = state.schemas.get(new.schema_id)
+                find_all = state.macros_in if kind == "macros" else state.relations_in
+                if schema is None or _are_several(new, find_all(schema)):
+                    raise self._conflict(new)
+
+    def data_changes(self) -> Mapping[int, DataChanges]:
+        origin, own, parent = self.origin.data_changes, self.own.data_changes, self.parent.data_changes
+        folded = dict(parent)
+        for table_id in origin.keys() | own.keys():
+            if own.get(table_id) == origin.get(table_id):
+                continue
+            if table_id not in own:  # the table was dropped
+                folded.pop(table_id, None)
+                continue
+            table = self.own.state.tables[table_id]
+            if self.parent.state.tables.get(table_id) != self.origin.state.tables.get(table_id):
+                raise self._conflict(table)
+            if not self._parent_changed_rows(table_id):
+                folded[table_id] = own[table_id]
+                continue
+            added = _appended(origin.get(table_id), own[table_id])
+            if added is None:
+                raise self._conflict(table)
+            folded[table_id] = parent.get(table_id, DataChanges()).with_added_files(added)
+        return folded
+
+    def options(self) -> Mapping[OptionKey, str | None]:
+        changed = {key for key in self.origin.options.keys() | self.own.options.keys() if self._changed_option(key)}
+        kept = {key: value for key, value in self.parent.options.items() if key not in changed}
+        return {**kept, **{key: self.own.options[key] for key in changed if key in self.own.options}}
+
+    def _changed_option(self, key: OptionKey) -> bool:
+        origin, own = self.origin.options, self.own.options
+        return (key in own) != (key in origin) or own.get(key) != origin.get(key)
+
+    def reads(self) -> Mapping[int, ReadPredicate | None]:
+        origin, own, parent = self.origin.reads, self.own.reads, self.parent.reads
+        folded = dict(parent)
+        for table_id, read in own.items():
+            if table_id in origin and origin[table_id] == read:
+                continue
+            before = self.origin.state.tables.get(table_id)
+            if self._parent_changed_rows(table_id) or self.parent.state.tables.get(table_id) != before:
+                raise self._conflict(before or self.own.state.tables[table_id])
+            others = parent.get(table_id, read)
+            folded[table_id] = None if read is None or others is None else read.union(others)
+        return folded
+
+    def _parent_changed_rows(self, table_id: int) -> bool:
+        return self.parent.data_changes.get(table_id) != self.origin.data_changes.get(table_id)
+
+    def _conflict(self, thing: Any) -> ConflictError:
+        state = self.own.state if thing.id in self.own.state.tables else self.origin.state
+        is_relation = isinstance(thing, Table | View) and thing.schema_id in state.schemas
+        name = state.qualified_name(thing) if is_relation else thing.name
+        return ConflictError(
+            f"the transaction can not change {name}: another one that runs beside it in the same run has changed it"
+            " since this one began; let one of them wait for the other"
+        )
+
+
+def _are_several(thing: Any, others: Iterable[Any]) -> bool:
+    """Whether more than one of these has a name, in any case."""
+    name: str = thing.name.lower()
+    return [other.name.lower() for other in others].count(name) > 1
+
+
+def _appended(origin: DataChanges | None, own: DataChanges | None) -> tuple[NewDataFile, ...] | None:
+    """The files that are added, if that is the only difference."""
+    origin, own = origin or DataChanges(), own or DataChanges()
+    count = len(origin.added_files)
+    if own.added_files[:count] != origin.added_files or replace(own, added_files=origin.added_files) != origin:
+        return None
+    return own.added_files[count:]
