@@ -96,7 +96,8 @@ class TestPublishedRun(PublishedRuns):
         info = json.loads(text)
         nodes = {node["node_id"].split(".")[-1]: node for node in info["nodes"]}
         assert set(nodes) == {"numbers", "orders", "lines", "aside", "totals"}
-        assert info["invocation_id"] and "invocation_id" not in nodes["orders"]
+        assert info["invocation_id"]
+        assert "invocation_id" not in nodes["orders"]
         assert nodes["lines"]["rows"] == {"inserted": 2, "updated": 0, "deleted": 0}
         ids = dict(ask("select table_name, table_id from __ducklake_metadata_lake.ducklake_table"))
         assert nodes["lines"]["inputs"] == [
@@ -142,3 +143,36 @@ class TestPublishedRun(PublishedRuns):
         found = results(project)
         assert found["orders"]["status"] == "skipped"
         assert found["aside"]["status"] == "success"
+
+
+class TestNewChangesOfTheSameRun(PublishedRuns):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "orders.sql": "{{ config(materialized='incremental', unique_key='id') }}\n"
+            "select id, {{ var('n', 1) }} as n from range({{ var('start', 0) }}, {{ var('start', 0) }} + 3)",
+            "events.sql": "{{ config(materialized='incremental') }}\n"
+            "select id, n, change_type from {{ ducklake_new_changes(ref('orders')) }}",
+        }
+
+    def test_staged_changes_are_consumed_with_the_run_that_makes_them(self, project: Any, ask: Ask) -> None:
+        orders, events = (f"lake.{project.test_schema}.{name}" for name in ("orders", "events"))
+        run_dbt(["run"])
+        assert ask(f"from {events} order by all") == [(i, 1, "insert") for i in range(3)]
+        project.run_sql(f"insert into {orders} values (9, 9)")
+        run_dbt(["run", "--vars", "{start: 2, n: 2}"])
+        new = ask(f"from {events} where n > 1 or id = 2 order by all")
+        assert new == [
+            (2, 1, "insert"),
+            (2, 1, "update_preimage"),
+            (2, 2, "update_postimage"),
+            (3, 2, "insert"),
+            (4, 2, "insert"),
+            (9, 9, "insert"),
+        ]
+        project.run_sql(f"delete from {orders} where id = 9")
+        run_dbt(["run", "-s", "events"])
+        assert ask(f"select change_type from {events} where id = 9 order by all") == [("delete",), ("insert",)]
+        before = ask(SNAPSHOTS)
+        run_dbt(["run", "-s", "events"])
+        assert ask(SNAPSHOTS) == before

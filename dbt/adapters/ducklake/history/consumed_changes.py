@@ -41,7 +41,7 @@ def must_note_progress(session: LakeSession, inputs: Iterable[Input]) -> bool:
     """
     for read in inputs:
         consumed = read.change_range
-        if consumed is None or consumed.since is None or consumed.until <= consumed.since:
+        if consumed is None or consumed.since is None or consumed.until is None or consumed.until <= consumed.since:
             continue
         catalog = session.lake(read.name.partition(".")[0]).catalog
         with catalog.read() as connection:
@@ -69,13 +69,14 @@ class ChangeConsumer:
             is_missing = self.source is None
             reason = "there is no such table" if is_missing else "it is a view, whose changes no snapshot tells"
             raise NotFoundError(f"ducklake_new_changes can not tell the changes of {self.source_name}: {reason}")
-        until = session.base_snapshot(self.source_lake).id
+        base = session.base_snapshot(self.source_lake).id
+        until = None if session.is_staged(self.source, self.source_lake) else base
         if full or not isinstance(self.table, Table):
             return ChangeRange(None, until)
         try:
             since = self._consumed_until(session.lake(self.lake), self.table, self.source)
             with session.lake(self.source_lake).catalog.read() as connection:
-                if count_expired_snapshots(connection, since, until):
+                if count_expired_snapshots(connection, since, base):
                     raise ExpiredError(
                         f"what changed in {self.source_name} since snapshot {since}, up to which this model consumed"
                         " it, can not be told: snapshots were expired since then. Run the model with --full-refresh,"

@@ -24,12 +24,17 @@ def run_commit_info(
         entries = []
         for node, changed in nodes:
             own = {k: v for k, v in node.extra_info.items() if k not in shared_info or v != shared_info[k]}
-            inputs = [
-                {**read, "table_id": catalog_id(read["table_id"]), "snapshot": read["snapshot"] or snapshot_id}
-                for read in node.extra_info.get("inputs", ())
-            ]
+            inputs = [_with_ids(read, snapshot_id, catalog_id) for read in node.extra_info.get("inputs", ())]
             changed_ids = sorted(map(catalog_id, changed))
             entries.append({**own, "message": node.message, "inputs": inputs, "changed": changed_ids})
         return json.dumps({**shared_info, NODES_KEY: entries})
 
     return CommitInfo(authors.pop() if len(authors) == 1 else None, message, extra_info)
+
+
+def _with_ids(read: Mapping[str, Any], snapshot_id: int, catalog_id: Callable[[int], int]) -> dict[str, Any]:
+    """An input in which the snapshot of the run stands for what was staged in it."""
+    found = {**read, "table_id": catalog_id(read["table_id"]), "snapshot": read["snapshot"] or snapshot_id}
+    if "changes" in read:
+        found["changes"] = {**read["changes"], "until": read["changes"]["until"] or snapshot_id}
+    return found

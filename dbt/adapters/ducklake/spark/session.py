@@ -22,7 +22,7 @@ from ..lake.migration import Migration, migrate
 from ..lake.missing_names import lake_not_found
 from ..lake.paths import new_uuid7, scheme_of
 from ..lake.retry import Retry
-from ..lake.snapshot import LakeState
+from ..lake.snapshot import LakeState, Table, View
 from ..lake.transaction import ChangeCounts, Transaction
 from .change.command_context import CommandContext
 from .commands.maintenance import MAINTENANCE_STATEMENTS, is_of_lake, maintained
@@ -407,6 +407,10 @@ class LakeSession:
     def state(self, lake: str | None = None) -> LakeState:
         """The schemas, tables and views of a lake, as the running transaction sees them."""
         return self._transaction_on(lake).state
+
+    def is_staged(self, relation: Table | View, lake: str | None = None) -> bool:
+        """Whether the shared transaction had changed a relation when the running one began in it."""
+        return self.shared is not None and relation.id in staged_before(self._transaction_on(lake))
 
     def base_snapshot(self, lake: str | None = None) -> SnapshotInfo:
         """The snapshot of a lake that the running transaction reads."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from ...lake.change_feed import ChangeFeed, count_expired_snapshots, read_change_feed
-from ...lake.errors import ConflictError, ExpiredError, LakeError
+from ...lake.errors import ConflictError, ExpiredError
 from ...lake.snapshot import LakeState, Table
 from ...lake.table_summary import table_summaries
-from .changed_rows import all_rows_as_inserts, changes, deleted_rows, inserted_rows
+from .changed_rows import all_rows_as_inserts, changes, deleted_rows, inserted_rows, staged_changes
 from .context import ChangeRange, ResolvedRelation
 from .function_call import TableFunctionCall
 from .lakes import Lake
@@ -35,19 +35,45 @@ def table_deletions(call: TableFunctionCall) -> DataFrame:
 def new_changes(call: TableFunctionCall) -> DataFrame:
     """`ducklake_new_changes('main.orders', 3, 7)`: the changes after one snapshot, up to another.
 
-    The changes since NULL are all rows of the table as inserts.
+    The changes since NULL are all rows of the table as inserts. Those until NULL are those of the transaction's
+    snapshot, and what is staged in the transaction.
     """
     name = call.arguments.table_name()
     since, until = call.arguments.version("since"), call.arguments.version("until")
-    if until is None:
-        raise LakeError(f"{call.arguments.function_name} needs the snapshot up to which changes are read")
     lake, schema, table_name = call.resolve_name(name)
+    if until is None:
+        return _changes_until_now(call, lake, schema, table_name, since)
     end, state = call.snapshot_at(lake, until)
     table = call.table(lake, schema, table_name, end, state)
     call.context.record_read(ResolvedRelation(lake, schema, table, state, end, None, ChangeRange(since, until)))
     _check_consumer(call)
     if since is None:
         return all_rows_as_inserts(call.planner.spark, lake.file_reader, lake.plan_scan(table, end, state))
+    return _committed_changes(call, lake, table, state, since, until)
+
+
+def _changes_until_now(
+    call: TableFunctionCall, lake: Lake, schema: str, table_name: str, since: int | None
+) -> DataFrame:
+    """The changes up to the transaction's snapshot, and those that are staged in it."""
+    spark, transaction = call.planner.spark, call.context.transaction_on(lake.name)
+    base, state = transaction.base, transaction.state
+    table = call.table(lake, schema, table_name, base, state)
+    call.context.record_read(ResolvedRelation(lake, schema, table, state, base, transaction, ChangeRange(since, None)))
+    _check_consumer(call)
+    # Everything counts as consumed up to the coming snapshot, so nobody else may change the table before it.
+    transaction.record_read(table)
+    now = lake.plan_scan(table, base, state, transaction=transaction)
+    if since is None:
+        return all_rows_as_inserts(spark, lake.file_reader, now)
+    committed = _committed_changes(call, lake, table, state, since, base.id)
+    before = lake.plan_scan(table, base, state)
+    return committed.union(staged_changes(spark, lake.file_reader, before, now, base.id + 1))
+
+
+def _committed_changes(
+    call: TableFunctionCall, lake: Lake, table: Table, state: LakeState, since: int, until: int
+) -> DataFrame:
     with lake.catalog.read() as connection:
         expired = count_expired_snapshots(connection, since, until)
     if expired:

@@ -6,6 +6,7 @@ While they are computed, rows have internal column names, since a table's column
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import pyarrow as pa
@@ -36,14 +37,35 @@ def changes(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> D
     A row that is both inserted and deleted in one snapshot, by its row id, is updated.
     """
     inserted, deleted = _inserted(spark, file_reader, feed), _deleted(spark, file_reader, feed)
-    has_inserts = feed.inserted_files or feed.inserted_inlined_rows
-    has_deletes = feed.file_deletes or feed.deleted_inlined_rows
+    if not (feed.inserted_files or feed.inserted_inlined_rows):
+        return _change_columns(deleted.withColumn(CHANGE_TYPE, F.lit("delete")), feed.table)
+    if not (feed.file_deletes or feed.deleted_inlined_rows):
+        return _change_columns(inserted.withColumn(CHANGE_TYPE, F.lit("insert")), feed.table)
+    return _change_columns(_with_change_types(inserted, deleted), feed.table)
+
+
+def staged_changes(
+    spark: SparkSession, file_reader: FileReader, before: TableScan, now: TableScan, snapshot: int
+) -> DataFrame:
+    """The changes that a transaction has staged, by the scans of a table without them and with them.
+
+    The rows bear the number of the coming `snapshot`. Files that the transaction left alone are not read.
+    """
+    files_now = {file.id: file for file in now.files}
+    changed = [file for file in before.files if files_now.get(file.id) != file]
+    left = [files_now[file.id] for file in changed if file.id in files_now]
+    ids_left = _scan(spark, file_reader, replace(now, files=left)).select(F.col(_ROW_ID).alias("_lake_left"))
+    gone = _scan(spark, file_reader, replace(before, table=now.table, files=changed))
+    gone = gone.join(ids_left, F.col(_ROW_ID) == F.col("_lake_left"), "left_anti")
+    added = _scan(spark, file_reader, replace(now, files=[f for f in now.files if f.id < 0], inlined=None))
+    inserted, deleted = (rows.withColumn(_SNAPSHOT, F.lit(snapshot).cast("bigint")) for rows in (added, gone))
+    return _change_columns(_with_change_types(inserted, deleted), now.table)
+
+
+def _with_change_types(inserted: DataFrame, deleted: DataFrame) -> DataFrame:
     sides = (inserted, deleted, "insert", "update_postimage"), (deleted, inserted, "delete", "update_preimage")
     parts = []
     for rows, other_side, change_type, update_type in sides:
-        if not has_inserts or not has_deletes:
-            parts.append(rows.withColumn(CHANGE_TYPE, F.lit(change_type)))
-            continue
         # Some transactions insert and delete a row more than once.
         keys = other_side.select(
             F.col(_ROW_ID).alias("_lake_other_row_id"),
@@ -53,12 +75,13 @@ def changes(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> D
         is_same = (F.col(_ROW_ID) == F.col("_lake_other_row_id")) & (F.col(_SNAPSHOT) == F.col("_lake_other_snapshot"))
         kind = F.when(F.col("_lake_is_update"), F.lit(update_type)).otherwise(F.lit(change_type))
         parts.append(rows.join(keys, is_same, "left").select(*rows.columns, kind.alias(CHANGE_TYPE)))
-    return _change_columns(parts[0].union(parts[1]), feed.table)
+    return parts[0].union(parts[1])
 
 
 def all_rows_as_inserts(spark: SparkSession, file_reader: FileReader, scan: TableScan) -> DataFrame:
-    """All rows of a table as changes of type `insert`, each with the snapshot that inserted it."""
-    rows = _scan(spark, file_reader, scan)
+    """All rows of a table as changes of type `insert`, each with the snapshot that inserted it or, staged, will."""
+    coming = F.lit(scan.snapshot_id + 1).cast("bigint")
+    rows = _scan(spark, file_reader, scan).withColumn(_SNAPSHOT, F.coalesce(F.col(_SNAPSHOT), coming))
     return _change_columns(rows.withColumn(CHANGE_TYPE, F.lit("insert")), scan.table)
 
 

@@ -19,8 +19,8 @@ class ChangeRange:
 
     since: int | None
     """The snapshot after which the changes begin; None for all rows of the table."""
-    until: int
-    """The last snapshot whose changes are read."""
+    until: int | None
+    """The last snapshot whose changes are read; None if those staged in the shared transaction are read, too."""
 
 
 @dataclass(frozen=True)
