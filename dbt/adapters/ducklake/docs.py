@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import agate
 import sqlalchemy as sa
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
+from .history.extra_info import node_infos, parse_extra_info
 from .lake import tables as t
 from .lake.snapshot import LakeState, Table, View
 from .lake.table_summary import TableSummary, table_summaries
@@ -47,13 +48,26 @@ class _Commit:
     message: str | None
     extra_info: str | None
 
-    @property
-    def inputs(self) -> str | None:
-        """The relations that the snapshot was built from, each with the snapshot that was read."""
+    @cached_property
+    def _nodes(self) -> Sequence[Mapping[str, Any]]:
+        return node_infos(parse_extra_info(self.extra_info))
+
+    def _node_of(self, relation_id: int) -> Mapping[str, Any]:
+        """What the snapshot says of the node that made a relation: in a run that is one snapshot, one of many."""
+        if len(self._nodes) == 1 and "changed" not in self._nodes[0]:
+            return self._nodes[0]
+        return next((node for node in self._nodes if relation_id in node.get("changed", ())), {})
+
+    def message_for(self, relation_id: int) -> str | None:
+        node = self._node_of(relation_id)
+        return node["message"] if "changed" in node else self.message
+
+    def inputs_of(self, relation_id: int) -> str | None:
+        """The relations that a relation was built from, each with the snapshot that was read."""
         try:
-            inputs = json.loads(self.extra_info or "{}")["inputs"]
+            inputs = self._node_of(relation_id)["inputs"]
             return ", ".join(f"{i['relation']} at {i['snapshot']}" for i in inputs) or None
-        except (ValueError, KeyError, TypeError):  # extra info of another writer
+        except (KeyError, TypeError):  # extra info of another writer
             return None
 
 
@@ -177,12 +191,12 @@ def _statistics(relation: Table | View, summary: TableSummary | None, commit: _C
             "changed_at", "Changed at", "When that snapshot was committed", commit.time.isoformat(" ", "seconds")
         )
         yield Statistic("changed_by", "Changed by", "The author of that snapshot", commit.author)
-        yield Statistic("message", "Message", "The commit message of that snapshot", commit.message)
+        yield Statistic("message", "Message", "The commit message of that snapshot", commit.message_for(relation.id))
         yield Statistic(
             "built_from",
             "Built from",
             "The inputs of that snapshot, and the snapshot at which each was read",
-            commit.inputs,
+            commit.inputs_of(relation.id),
         )
     if summary is not None and isinstance(relation, Table):
         stored_rows = summary.row_count + summary.deleted_row_count

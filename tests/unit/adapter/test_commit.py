@@ -29,7 +29,7 @@ def test_the_message_names_command_node_and_materialization(tmp_path: Path) -> N
 
 
 def test_extra_info_records_what_the_node_read_and_wrote(tmp_path: Path) -> None:
-    extra = json.loads(committed(tmp_path, materialized="table").extra_info)
+    extra = committed(tmp_path, materialized="table").extra_info
     assert extra["node_id"] == "model.shop.orders"
     assert extra["target"] == "prod"
     assert extra["inputs"] == [{"relation": "lake.main.raw", "table_id": 3, "snapshot": 7}]
@@ -40,8 +40,8 @@ def test_extra_info_records_what_the_node_read_and_wrote(tmp_path: Path) -> None
 def test_a_model_may_configure_author_message_and_extra_info(tmp_path: Path) -> None:
     info = committed(tmp_path, commit_message="load", commit_author="Ada", commit_extra_info={"ticket": 7})
     assert (info.author, info.message) == ("Ada", "load")
-    assert json.loads(info.extra_info)["ticket"] == 7
-    assert json.loads(info.extra_info)["node_id"] == "model.shop.orders"
+    assert info.extra_info["ticket"] == 7
+    assert info.extra_info["node_id"] == "model.shop.orders"
 
 
 def test_the_git_commit_of_the_project_is_found_if_there_is_one(tmp_path: Path) -> None:

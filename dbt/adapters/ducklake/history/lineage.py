@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from ..lake import tables as t
 from ..lake.snapshot_changes import parse_changes
 from ..spark.read.lakes import Lake
-from .extra_info import parse_extra_info
+from .extra_info import node_infos, parse_extra_info
 
 MAX_SNAPSHOTS = 10_000
 """How many snapshots of each lake the lineage covers: the newest ones."""
@@ -33,7 +33,7 @@ class InputVersion:
 
 @dataclass(frozen=True)
 class Version:
-    """A snapshot, as the new version of each relation that it changed."""
+    """A snapshot, or what one node of a run did in it, as the new version of each relation that it changed."""
 
     id: int
     lake: str
@@ -96,7 +96,7 @@ def read_lineage(lakes: Iterable[Lake]) -> Lineage:
     snapshots = {lake.name.lower(): _LakeSnapshots.read(lake) for lake in lakes}
     names_by_lake = {lake: found.last_names for lake, found in snapshots.items()}
     return Lineage(
-        [_version(row, found, names_by_lake) for found in snapshots.values() for row in found.rows],
+        [v for found in snapshots.values() for row in found.rows for v in _versions(row, found, names_by_lake)],
         {name: kind for found in snapshots.values() for name, kind in found.relation_types.items()},
         {found.lake: found.newest for found in snapshots.values()},
     )
@@ -148,23 +148,32 @@ def _last_schema_names(connection: sa.Connection) -> dict[int, str]:
     return {row.schema_id: row.schema_name for row in connection.execute(query)}
 
 
-def _version(row: Any, snapshots: _LakeSnapshots, names_by_lake: Mapping[str, Mapping[int, str]]) -> Version:
+def _versions(row: Any, snapshots: _LakeSnapshots, names_by_lake: Mapping[str, Mapping[int, str]]) -> Iterator[Version]:
+    """The versions that a snapshot made: one, or in a run that is one snapshot one for each node."""
     changes = parse_changes(row.changes_made or "")
     changed_ids = {i for kind, i in changes.relation_changes if kind in _VERSION_CHANGES}
     changed_ids.update(snapshots.begun_ids.get(row.snapshot_id, ()))
-    changed = {snapshots.last_names[i] for i in changed_ids if i in snapshots.last_names}
     extra_info = parse_extra_info(row.commit_extra_info)
-    inputs = _input_versions(extra_info.get("inputs"), names_by_lake)
-    return Version(
-        row.snapshot_id,
-        snapshots.lake,
-        row.snapshot_time,
-        row.author,
-        row.commit_message,
-        tuple(sorted(changed)),
-        tuple(i for i in inputs if i.relation not in changed),
-        extra_info,
-    )
+    nodes = node_infos(extra_info)
+    by_nodes = {i for node in nodes for i in node.get("changed", ())}
+    # What no node says that it changed, hooks did, in a run; else the only node did.
+    others = changed_ids - by_nodes
+    if not by_nodes or others:
+        nodes = nodes if not by_nodes else [*nodes, {"changed": sorted(others), "message": row.commit_message}]
+    for node in nodes:
+        ids = changed_ids & set(node["changed"]) if by_nodes else changed_ids
+        changed = {snapshots.last_names[i] for i in ids if i in snapshots.last_names}
+        inputs = _input_versions(node.get("inputs"), names_by_lake)
+        yield Version(
+            row.snapshot_id,
+            snapshots.lake,
+            row.snapshot_time,
+            row.author,
+            node["message"] if by_nodes else row.commit_message,
+            tuple(sorted(changed)),
+            tuple(i for i in inputs if i.relation not in changed),
+            node,
+        )
 
 
 def _input_versions(inputs: Any, names_by_lake: Mapping[str, Mapping[int, str]]) -> Iterator[InputVersion]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,7 @@ def table_history(connection: sa.Connection, table_id: int, at: int) -> list[Tab
             name = "create" if snapshot_id == min(first_begins) else "create or replace"
         operations[snapshot_id] = (name, *(o for o in operations[snapshot_id] if o != "drop"))
     history = [
-        _table_change(row, operations[row.snapshot_id], row_changes.get(row.snapshot_id, 0))
+        _table_change(row, operations[row.snapshot_id], row_changes.get(row.snapshot_id, 0), begins.keys())
         for batch in id_batches(operations)
         for row in connection.execute(_snapshots(batch))
     ]
@@ -121,8 +121,10 @@ def _snapshots(ids: Sequence[int]) -> sa.Select[Any]:
     )
 
 
-def _table_change(row: Any, operations: tuple[str, ...], changed_tables: int) -> TableChange:
-    counts = _row_counts(row.commit_extra_info) if changed_tables == 1 else None
+def _table_change(
+    row: Any, operations: tuple[str, ...], changed_tables: int, table_ids: Collection[int]
+) -> TableChange:
+    counts = _row_counts(row.commit_extra_info, changed_tables, table_ids)
     if counts is not None and (counts.inserted or counts.updated or counts.deleted):
         # An update is an insert and a delete, unless the commit tells.
         named = (("insert", counts.inserted), ("update", counts.updated), ("delete", counts.deleted))
@@ -133,13 +135,17 @@ def _table_change(row: Any, operations: tuple[str, ...], changed_tables: int) ->
     )
 
 
-def _row_counts(extra_info: str | None) -> RowCounts | None:
+def _row_counts(extra_info: str | None, changed_tables: int, table_ids: Collection[int]) -> RowCounts | None:
     """The counts in a commit's extra info, which this project's dbt nodes write; None in that of others."""
     try:
-        rows = json.loads(extra_info or "null")
+        info = json.loads(extra_info or "null")
     except ValueError:
         return None
-    counts = rows.get("rows") if isinstance(rows, Mapping) else None
+    nodes = info.get("nodes") if isinstance(info, Mapping) else None
+    if isinstance(nodes, list):  # a run of several nodes: those that changed this table and no other
+        own = [n for n in nodes if isinstance(n, Mapping) and not set(table_ids).isdisjoint(n.get("changed", ()))]
+        info, changed_tables = (own[0], len(own[0]["changed"])) if len(own) == 1 else (None, 0)
+    counts = info.get("rows") if isinstance(info, Mapping) and changed_tables == 1 else None
     if not isinstance(counts, Mapping):
         return None
     numbers = [counts.get(name) for name in ("inserted", "updated", "deleted")]
