@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from dbt.cli.main import dbtRunner
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
+
+from dbt.adapters.ducklake import LakeSession
 
 from .. import reference
 
@@ -76,6 +82,14 @@ class PublishedRuns:
 def results(project: Any) -> dict[str, dict[str, Any]]:
     found = json.loads(Path(project.project_root, "target", "run_results.json").read_text())["results"]
     return {r["unique_id"].split(".")[2]: r for r in found}
+
+
+def failing(project: Any, *command: str) -> str:
+    """The error with which dbt itself ends."""
+    where = ["--project-dir", project.project_root, "--profiles-dir", project.profiles_dir]
+    result = dbtRunner().invoke([*command, *map(str, where)])
+    assert not result.success
+    return str(result.exception)
 
 
 SNAPSHOTS = "select snapshot_id, commit_message, commit_extra_info from lake.snapshots() order by snapshot_id"
@@ -175,4 +189,138 @@ class TestNewChangesOfTheSameRun(PublishedRuns):
         assert ask(f"select change_type from {events} where id = 9 order by all") == [("delete",), ("insert",)]
         before = ask(SNAPSHOTS)
         run_dbt(["run", "-s", "events"])
+        assert ask(SNAPSHOTS) == before
+
+
+FIGURES = """{{ config(materialized='table') }}
+select id, {{ var('factor', 1) }} as factor from {{ ref('numbers') }}
+"""
+COPY = "{{ config(materialized='table') }} select id, factor from {{ ref('%s') }}"
+HOOKED = """{{ config(materialized='table', post_hook=[
+  "delete from {{ target.schema }}.audit where node = '{{ this.name }}'",
+  "insert into {{ target.schema }}.audit values ('{{ this.name }}')"]) }}
+select 1 as id
+"""
+
+
+WATCHER = """
+import json, select, sys
+from tests import reference
+lake = reference.connect(*sys.argv[1:3])
+print("ready", flush=True)
+while True:
+    done = bool(select.select([sys.stdin], [], [], 0.01)[0])
+    print(json.dumps(lake.execute(sys.argv[3]).fetchone()), flush=True)
+    if done:
+        break
+"""
+"""Prints what DuckDB answers, over and over, until it is told to stop."""
+
+
+class TestFailures(PublishedRuns):
+    """Whatever happens at whichever step: the lake is as before, or as after."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "figures.sql": FIGURES,
+            "same.sql": COPY % "figures",
+            "again.sql": COPY % "same",
+            "schema.yml": "models: [{name: again, columns: [{name: id, data_tests: [not_null]}]}]",
+            **{f"hooked_{n}.sql": HOOKED for n in range(6)},
+        }
+
+    @pytest.fixture(scope="class")
+    def built(self, project: Any) -> Any:
+        run_dbt(["build", "--vars", "factor: 0"])
+        return project
+
+    @pytest.mark.parametrize("threads", ["1", "4"])
+    def test_a_reader_never_sees_a_mixture(self, built: Any, ask: Ask, threads: str, lake_folder: Path) -> None:
+        schema = f"lake.{built.test_schema}"
+        query = f"select (select max(factor) from {schema}.figures), (select max(factor) from {schema}.again)"
+        # A process of its own: two libraries of SQLite in one process drop each other's locks.
+        watcher = subprocess.Popen(
+            [sys.executable, "-c", WATCHER, f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/", query],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+        assert watcher.stdout
+        assert watcher.stdout.readline() == "ready\n"
+        run_dbt(["build", "--vars", f"factor: {threads}", "--threads", threads])
+        seen = [json.loads(line) for line in watcher.communicate("stop\n")[0].splitlines()]
+        assert seen[0] != seen[-1]
+        assert all(one == other for one, other in seen)
+        assert ask(query) == [(int(threads), int(threads))]
+        # The nodes that ran side by side changed one table; each did so on what the others had done.
+        assert ask(f"select count(*), count(distinct node) from {schema}.audit") == [(6, 6)]
+
+    def test_a_conflict_at_the_end_changes_nothing_and_can_be_retried(
+        self, built: Any, ask: Ask, lake_folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        publish, name = LakeSession.publish, f"lake.{built.test_schema}.same"
+
+        def after_another(session: LakeSession, *arguments: Any) -> Any:
+            with LakeSession(f"sqlite:{lake_folder}/metadata.sqlite") as other:
+                other.execute(f"alter table {name} add column more int")
+            return publish(session, *arguments)
+
+        monkeypatch.setattr(LakeSession, "publish", after_another)
+        files = set(lake_folder.rglob("*.parquet"))
+        error = failing(built, "build", "--vars", "factor: 8")
+        assert "the run is not published: " in error
+        assert f"{built.test_schema}.same" in error
+        assert " by " in error
+        assert set(lake_folder.rglob("*.parquet")) == files
+        assert ask(f"select count(*) from lake.{built.test_schema}.figures where factor = 8") == [(0,)]
+        assert {r["status"] for name, r in results(built).items() if "on-run-start" not in name} == {"skipped"}
+        monkeypatch.setattr(LakeSession, "publish", publish)
+        run_dbt(["retry"])
+        assert ask(f"select count(*) from {name} where factor = 8") == [(2,)]
+
+    def test_a_lost_answer_to_the_commit_publishes_once(
+        self, built: Any, ask: Ask, lose_answer: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        publish, before = LakeSession.publish, len(ask(SNAPSHOTS))
+
+        def losing(session: LakeSession, *arguments: Any) -> Any:
+            lose_answer(session.lake().catalog, commits=True)
+            return publish(session, *arguments)
+
+        monkeypatch.setattr(LakeSession, "publish", losing)
+        _, log = run_dbt_and_capture(["build", "-s", "figures", "same", "--vars", "factor: 20"])
+        assert len(ask(SNAPSHOTS)) == before + 1
+        assert f"Published 2 nodes as snapshot {ask(SNAPSHOTS)[-1][0]}" in log
+        assert ask(f"select max(factor) from lake.{built.test_schema}.same") == [(20,)]
+
+    def test_a_catalog_that_is_away_fails_the_run_and_leaves_no_file(
+        self, built: Any, ask: Ask, lake_folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        publish, before, files = LakeSession.publish, ask(SNAPSHOTS), set(lake_folder.rglob("*.parquet"))
+
+        def away(session: LakeSession, *arguments: Any) -> Any:
+            def no_answer() -> Any:
+                raise sa.exc.OperationalError("BEGIN", {}, Exception("the server is away"))
+
+            catalog = session.lake().catalog
+            with monkeypatch.context() as patch:
+                patch.setattr(type(catalog), "write", lambda self: no_answer())
+                return publish(session, *arguments)
+
+        monkeypatch.setattr(LakeSession, "publish", away)
+        assert "the server is away; nothing was changed" in failing(built, "build", "--vars", "factor: 9")
+        assert ask(SNAPSHOTS) == before
+        assert set(lake_folder.rglob("*.parquet")) == files
+
+    def test_a_failing_hook_at_the_end_publishes_nothing(self, built: Any, ask: Ask) -> None:
+        before = ask(SNAPSHOTS)
+        project = Path(built.project_root, "dbt_project.yml")
+        text = project.read_text()
+        project.write_text(text + "\non-run-end: \"select raise_error('no')\"\n")
+        _, log = run_dbt_and_capture(["build", "--vars", "factor: 10"], expect_pass=False)
+        project.write_text(text)
+        assert "Nothing is published, since" in log
+        assert "on-run-end" in log
         assert ask(SNAPSHOTS) == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -245,13 +246,13 @@ class Publication:
 
     def end(self, failed: bool) -> None:
         """Ends a run that no connection ended: it is published, or dropped if the command failed."""
-        if not self.is_running:
-            return
-        if failed or not self.outcome.statuses:
+        if self.is_running and (failed or not self.outcome.statuses):
             self._leave_out_all("the run was stopped")
             self._session().discard_shared()
-        else:
+        elif self.is_running:
             self.publish()
+        if failed and self._has_begun:  # dbt has written the results already, and then tells nobody
+            self._amend_results(Path(self._config.project_target_path) / "run_results.json")
 
     def _leave_out_all(self, reason: str) -> None:
         self.left_out = {i: reason for i in self.outcome.statuses if i.split(".")[0] in _BUILT}
@@ -267,8 +268,11 @@ class Publication:
         elif name == "ArtifactWritten" and str(data.artifact_path).endswith("run_results.json"):
             if self.is_running:  # dbt writes the results before it stops
                 self._leave_out_all("the run was stopped")
-            graph = ProjectGraph.of(self._manifest())
-            amend_run_results(data.artifact_path, self.snapshot, self.left_out, graph.tests)
+            self._amend_results(data.artifact_path)
+
+    def _amend_results(self, path: str | Path) -> None:
+        if self._has_begun:
+            amend_run_results(path, self.snapshot, self.left_out, ProjectGraph.of(self._manifest()).tests)
 
     def _note_status(self, node: str, status: str) -> None:
         with self._lock:

@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from dbt_common.invocation import get_invocation_id
+
 from .connection_handle import STAGED
 
 
@@ -19,7 +21,9 @@ def amend_run_results(
     So `dbt retry` builds what was not published, and tests it, although dbt had no error there.
     """
     file = Path(path)
-    content = json.loads(file.read_text(encoding="utf-8"))
+    content = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    if content.get("metadata", {}).get("invocation_id") != get_invocation_id():
+        return  # the results of another command
     untested = {test: node for node in left_out for test in tests.get(node, ())}
     for result in content["results"]:
         node_id = result["unique_id"]

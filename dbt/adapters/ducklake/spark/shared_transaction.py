@@ -10,7 +10,7 @@ from typing import Any
 
 from ..lake.commit.folding import changed_relations, fold, only_adds_rows, staged_files
 from ..lake.commit.staged import CommitInfo, Staged
-from ..lake.errors import LakeError
+from ..lake.errors import ConflictError, LakeError
 from ..lake.maintenance.data_folder import DataFolder, failure_text
 from ..lake.transaction import Transaction
 from .read.lakes import Lake
@@ -51,6 +51,7 @@ class SharedTransaction:
         self._transactions = {lake: begin(lake) for lake in lakes}
         self._lock = threading.Lock()
         self._folds: list[Fold] = []
+        self._dropped: list[Transaction] = []
 
     def nested(self, lake: str) -> Transaction:
         """A transaction that starts with everything that was folded so far."""
@@ -77,18 +78,34 @@ class SharedTransaction:
             for lake in changed:
                 nested, shared = transactions[lake], self._transactions[lake]
                 info = shared.commit_info
-                nested.merge_into_parent()
+                try:
+                    nested.merge_into_parent()
+                except ConflictError:
+                    self._dropped.append(nested)
+                    raise
                 if label is not None:
                     shared.commit_info = info
                 message = nested.commit_info.message if nested.commit_info != info else None
                 ids = frozenset(i for name, i in reads if name == lake)
                 self._folds.append(Fold(label, lake, nested.origin, nested.staged, ids, message))
 
+    def drop(self, transactions: Mapping[str, Transaction]) -> None:
+        """Notes that nested transactions are not folded, so that their files are removed."""
+        with self._lock:
+            self._dropped += [t for t in transactions.values() if t.staged is not t.origin]
+
     @property
     def folds(self) -> tuple[Fold, ...]:
         """The changes so far, in the order in which they were folded."""
         with self._lock:
             return tuple(self._folds)
+
+    def staged_files(self, lake: str, data_path: str) -> set[str]:
+        """The files of a lake that were written in the transaction, by their whole paths."""
+        with self._lock:
+            changes: list[Fold | Transaction] = [f for f in self._folds if f.lake == lake]
+            changes += [t for t in self._dropped if t.catalog is self._transactions[lake].catalog]
+        return set().union(*(staged_files(c.origin, c.staged, data_path) for c in changes))
 
     @property
     def lake(self) -> str | None:
@@ -117,12 +134,9 @@ class SharedTransaction:
 
 def remove_files(lake: Lake, shared: SharedTransaction, is_published: bool) -> None:
     """Deletes the files of a shared transaction that no snapshot has. What cannot be deleted is left as an orphan."""
-    data_path = lake.catalog.data_path
-    paths: set[str] = set()
-    for found in shared.folds:
-        paths |= staged_files(found.origin, found.staged, data_path)
+    data_path, transaction = lake.catalog.data_path, shared.transaction(lake.name.lower())
+    paths = shared.staged_files(lake.name.lower(), data_path)
     if is_published:
-        transaction = shared.transaction(lake.name.lower())
         paths -= staged_files(transaction.origin, transaction.staged, data_path)
     if not paths:
         return

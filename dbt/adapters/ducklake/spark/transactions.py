@@ -115,6 +115,11 @@ class ThreadTransactions:
 
     def discard(self, frame: TransactionFrame) -> None:
         """Closes a frame and drops what it staged."""
+        self._close(frame)
+        if self.shared is not None:
+            self.shared.drop(frame.transactions)
+
+    def _close(self, frame: TransactionFrame) -> None:
         self._thread.frames = [f for f in self._thread.frames if f is not frame]
 
     def discard_all(self) -> None:
@@ -122,7 +127,7 @@ class ThreadTransactions:
 
     def complete(self, frame: TransactionFrame) -> int | None:
         """Closes a frame: merges it into the one around it, or commits it and returns the snapshot of the commit."""
-        self.discard(frame)
+        self._close(frame)
         if self._thread.frames:
             frame.merge_into(self._thread.frames[-1])
             return None
