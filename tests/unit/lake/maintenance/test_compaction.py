@@ -45,12 +45,11 @@ def files_of(lake: Lake, name: str = "t") -> list[StoredFile]:
         return stored_files(connection, lake.catalog, table, "", lake.latest)
 
 
-def health_of(lake: Lake, name: str = "t", deleted_share: float = 0.3) -> TableHealth:
+def health_of(lake: Lake, name: str = "t") -> TableHealth:
     with lake.catalog.read() as connection:
-        options = lake.catalog.options(connection)
-        state = lake.state
-        found = table_health(connection, lake.catalog, state, options, lake.latest, deleted_share)
-    return found[state.table("main", name).id]
+        options, tables = lake.catalog.options(connection), list(lake.state.tables.values())
+        found = table_health(connection, lake.catalog, tables, options, lake.latest, deleted_share=0.3)
+    return found[lake.table(name).id]
 
 
 def ids(bins: list[FileBin]) -> list[list[int]]:
