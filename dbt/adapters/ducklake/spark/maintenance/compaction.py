@@ -21,11 +21,11 @@ from ...lake.maintenance.compaction import FileBin
 from ...lake.snapshot import Table
 from ...lake.sorting import SortKey, SortSpec
 from ...lake.transaction import Transaction
-from ..read.scan import TableScan, scan_dataframe
+from ..read.scan import TableScan
 from ..sql.kept_text import table_as_text
 from ..write.writer import write_moved_rows
 from .context import MaintenanceContext
-from .written_files import discard_files
+from .moved_rows import MAX_ROUNDS, ROW_ID, SNAPSHOT_ID, discard_files, read_rows
 from .z_order import z_order_expression
 
 logger = logging.getLogger(__name__)
@@ -37,8 +37,6 @@ STEP_BYTES_IN_TIME = 1 << 30
 SMALL_BIN_BYTES = 32 << 20
 """Bins of several partitions up to this size are written by one job, which shuffles their rows."""
 _PARALLEL_JOBS = 4
-_MAX_ROUNDS = 10
-_ROW_ID, _SNAPSHOT = "_lake_row_id", "_lake_snapshot"
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def compact_table(
 ) -> Totals:
     """Compacts the bins that a plan finds in a table. Those that writers changed meanwhile are planned anew."""
     totals = Totals()
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         transaction = context.begin(plan.message)
         table = transaction.state.tables.get(table_id)
         if table is None:
@@ -212,8 +210,7 @@ def _run(
     with context.lake.catalog.read() as connection:
         maps = name_maps(connection, table.id) if any(f.mapping_id is not None for f in files) else {}
     scan = TableScan(table_as_text(table), transaction.base.id, files, maps)
-    rows = scan_dataframe(context.planner.spark, context.lake.file_reader, scan, with_virtual_columns=True)
-    rows = rows.toDF(*(c.name for c in table.columns), _ROW_ID, _SNAPSHOT)
+    rows = read_rows(context, table, scan)
     row_count = sum(file.live_rows for file in files)
     if plan.z_order:
         key = z_order_expression(rows, plan.z_order, row_count)
@@ -221,8 +218,8 @@ def _run(
     written = write_moved_rows(
         rows,
         context.write_target(transaction, table),
-        _ROW_ID,
-        _SNAPSHOT if plan.is_merge else None,
+        ROW_ID,
+        SNAPSHOT_ID if plan.is_merge else None,
         first.partition_values if job.is_one_partition else None,
         len(job.bins),
         sum(b.live_bytes for b in job.bins) / max(row_count, 1) if plan.moves_partitions else None,

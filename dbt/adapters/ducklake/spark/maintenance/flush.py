@@ -24,16 +24,13 @@ from ...lake.inlined import StoredRows, read_stored_rows
 from ...lake.paths import resolve
 from ...lake.snapshot import Table
 from ...lake.transaction import Transaction
-from ..read.scan import INTERNAL_ROW_ID, INTERNAL_SNAPSHOT_ID, TableScan, scan_dataframe
+from ..read.scan import INTERNAL_ROW_ID, INTERNAL_SNAPSHOT_ID, TableScan
 from ..sql.kept_text import table_as_text
 from ..write.local_files import can_write_locally, write_local_file
 from ..write.target import WriteTarget
 from ..write.writer import write_moved_rows
 from .context import MaintenanceContext
-from .written_files import discard_files
-
-_MAX_ROUNDS = 10
-_ROW_ID, _SNAPSHOT = "_lake_row_id", "_lake_snapshot"
+from .moved_rows import MAX_ROUNDS, ROW_ID, SNAPSHOT_ID, discard_files, read_rows
 
 
 def flush_inlined_data(
@@ -69,7 +66,7 @@ def flush_inlined_data(
 
 def _flush_table(context: MaintenanceContext, table_id: int, message: str) -> int:
     """Flushes one table, again if somebody deletes its rows meanwhile. Returns the number of inlined rows."""
-    for attempt in range(_MAX_ROUNDS):
+    for attempt in range(MAX_ROUNDS):
         transaction = context.begin(message)
         table = transaction.state.tables.get(table_id)
         if table is None:
@@ -90,7 +87,7 @@ def _flush_table(context: MaintenanceContext, table_id: int, message: str) -> in
             files = [file for flush in flushes for file in flush.files]
             delete_files = [found.delete_file for found in deletes.values() if found.delete_file is not None]
             discard_files(context, transaction, table, files, delete_files)
-            if not isinstance(error, ConflictError) or attempt + 1 == _MAX_ROUNDS:
+            if not isinstance(error, ConflictError) or attempt + 1 == MAX_ROUNDS:
                 raise
     raise AssertionError("the last round returns or raises")
 
@@ -129,10 +126,8 @@ def _write(context: MaintenanceContext, transaction: Transaction, table: Table, 
         files = write_local_file(rows.rename_columns(_unique_names(then, rows)), target, internal)
     else:
         scan = TableScan(table_as_text(then), transaction.base.id, (), {}, stored.rows)
-        rows = scan_dataframe(context.planner.spark, context.lake.file_reader, scan, with_virtual_columns=True)
-        rows = rows.toDF(*(c.name for c in then.columns), _ROW_ID, _SNAPSHOT)
         values = () if then.partition is None else None
-        files = write_moved_rows(rows, target, _ROW_ID, _SNAPSHOT, values)
+        files = write_moved_rows(read_rows(context, then, scan), target, ROW_ID, SNAPSHOT_ID, values)
     if sum(file.record_count for file in files) != len(stored.rows):
         raise LakeError(f"table {table.name} has {len(stored.rows)} inlined rows, and the files written have others")
     places: dict[tuple[int, int], tuple[int, int]] = {}

@@ -1,15 +1,28 @@
-"""Files that an operation wrote and does not commit."""
+"""Rows that an operation moves into other files: how it reads them, and files that it wrote and does not commit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from pyspark.sql import DataFrame
 
 from ...lake.deletes import NewDeleteFile
 from ...lake.files import NewDataFile
 from ...lake.paths import resolve
 from ...lake.snapshot import Table
 from ...lake.transaction import Transaction
+from ..read.scan import TableScan, scan_dataframe
 from .context import MaintenanceContext
+
+MAX_ROUNDS = 10
+"""So often an operation begins again if writers change the rows that it moves."""
+ROW_ID, SNAPSHOT_ID = "_lake_row_id", "_lake_snapshot"
+
+
+def read_rows(context: MaintenanceContext, table: Table, scan: TableScan) -> DataFrame:
+    """The rows of a scan by the names of a table's columns, with `ROW_ID` and `SNAPSHOT_ID`."""
+    rows = scan_dataframe(context.planner.spark, context.lake.file_reader, scan, with_virtual_columns=True)
+    return rows.toDF(*(c.name for c in table.columns), ROW_ID, SNAPSHOT_ID)
 
 
 def discard_files(
