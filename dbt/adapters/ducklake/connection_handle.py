@@ -127,9 +127,9 @@ class Handle:
     def start_node(self) -> None:
         """Gives the Spark jobs that follow the name of the connection, which is that of the node."""
         name = str(getattr(self._connection, "name", None) or "dbt")
-        # Spark Connect separates tags with commas. A node can run more than once in a process.
         self.committed_snapshot: int | None = None
         """The snapshot of the node, once it has committed one."""
+        # Spark Connect separates tags with commas. A node can run more than once in a process.
         self._node = RunningNode(self.session, name, f"{name.replace(',', '_')}-{next(_node_numbers)}")
 
     def cursor(self) -> Cursor:
@@ -221,13 +221,15 @@ class Handle:
 
     def _commit_once(self) -> tuple[Result, ChangeCounts]:
         changes = self.session.change_counts()
-        make_info = self.commit_context.node_commit_info
-        if make_info is None:
+        node_commit = self.commit_context.node_commit_info
+        if node_commit is None:
             return self.session.commit(), changes
         inputs = self.session.inputs()
-        info = make_info(inputs, changes)
-        if not self.session.has_changes and (noted := make_info.with_progress(info, self.session, inputs)) is not None:
-            return self.session.commit(noted, noted_in=make_info.database), changes
+        info = node_commit(inputs, changes)
+        if not self.session.has_changes:
+            noted = node_commit.with_progress(info, self.session, inputs)
+            if noted is not None:
+                return self.session.commit(noted, noted_in=node_commit.database), changes
         return self.session.commit(info), changes
 
     def _replay(self) -> bool:

@@ -109,9 +109,8 @@ class DucklakeAdapter(HistoryMethods):
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """Maintains the table of a node that has committed, if that is set. It never fails the node."""
-        settings = MaintenanceSettings.parse(config.get("maintenance"))
-        if config.get("maintenance") is None:
-            settings = MaintenanceSettings.parse(self.config.credentials.maintenance)
+        setting = config.get("maintenance")
+        settings = MaintenanceSettings.parse(self.config.credentials.maintenance if setting is None else setting)
         connection = self.connections.get_if_exists()
         if settings is None or connection is None or connection.state != ConnectionState.OPEN:
             return

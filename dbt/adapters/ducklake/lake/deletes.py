@@ -298,8 +298,8 @@ def inlined_deletes_as_files(
         if ending_file_ids is None or r.data_file_id in ending_file_ids
     }
     deleted = t.delete_file
-    current_delete_files = sa.select(deleted).where(deleted.c.data_file_id.in_(paths), deleted.c.end_snapshot.is_(None))
-    delete_files = {r.data_file_id: r for r in connection.execute(current_delete_files)}
+    current_deletes = sa.select(deleted).where(deleted.c.data_file_id.in_(paths), deleted.c.end_snapshot.is_(None))
+    delete_files = {r.data_file_id: r for r in connection.execute(current_deletes)}
     result = {}
     for file_id, path in paths.items():
         rows = pa.table(list(zip(*inlined_rows[file_id], strict=True)), ["pos", SNAPSHOT_COLUMN])
