@@ -137,6 +137,15 @@ def inlined_delete_counts(
         yield row.table_id, row.file_id, int(row.rows)
 
 
+def tables_with_inlined_data(connection: sa.Connection, catalog: Catalog, at: int) -> set[int]:
+    """The tables of which the catalog stores rows or deletes of snapshots up to `at`, also of ended rows and files."""
+    totals = [
+        *_inlined_row_totals(connection, catalog, at, lambda column: sa.true()),
+        *_inlined_delete_totals(connection, catalog, at, None),
+    ]
+    return {row.table_id for row in totals if row.last_begin is not None}
+
+
 def _sum(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     return sa.func.coalesce(sa.func.sum(value), 0)
 

@@ -21,6 +21,7 @@ from ..partitions import PartitionSpec
 from ..predicates import Predicate
 from ..snapshot import Table
 from ..snapshot_loader import ColumnHistory, read_column_history
+from ..table_summary import tables_with_inlined_data
 from ..types import Column
 
 T = TypeVar("T")
@@ -52,6 +53,20 @@ class StoredFile:
     partition_values: PartitionValues
     had_deletes: bool
     """Whether the file has deletes, at this snapshot or any other."""
+
+
+def tables_with_files(connection: sa.Connection, at: int, least: int = 1) -> set[int]:
+    """The tables that have at least so many data files."""
+    data = t.data_file
+    query = sa.select(data.c.table_id).where(t.alive(data, at)).group_by(data.c.table_id)
+    return set(connection.scalars(query.having(sa.func.count() >= least)))
+
+
+def tables_with_deletes(connection: sa.Connection, catalog: Catalog, at: int) -> set[int]:
+    """The tables whose data files may have deleted rows."""
+    deleted = t.delete_file
+    with_files: set[int] = set(connection.scalars(sa.select(deleted.c.table_id).distinct().where(t.alive(deleted, at))))
+    return with_files | tables_with_inlined_data(connection, catalog, at)
 
 
 def stored_files(

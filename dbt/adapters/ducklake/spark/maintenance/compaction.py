@@ -46,6 +46,8 @@ class CompactionPlan:
     message: str
     bins: Callable[[sa.Connection, Transaction, Table], list[FileBin]]
     """Finds the bins of a table in a transaction."""
+    candidates: Callable[[sa.Connection, int], set[int]]
+    """Finds the tables that may have bins at a snapshot, so that a lake with many tables is not asked for each."""
     is_merge: bool = False
     z_order: tuple[str, ...] = ()
     """The columns by whose z-order the rows of new files are sorted, in place of the table's own order."""

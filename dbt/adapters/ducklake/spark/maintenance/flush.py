@@ -23,6 +23,7 @@ from ...lake.files import NewDataFile
 from ...lake.inlined import StoredRows, read_stored_rows
 from ...lake.paths import resolve
 from ...lake.snapshot import Table
+from ...lake.table_summary import tables_with_inlined_data
 from ...lake.transaction import Transaction
 from ..read.scan import INTERNAL_ROW_ID, INTERNAL_SNAPSHOT_ID, TableScan
 from ..sql.kept_text import table_as_text
@@ -45,11 +46,18 @@ def flush_inlined_data(
 
     `schema` and `schema_name` are the same; the reference has the latter.
     """
+    if not dry_run:
+        context.lake.catalog.check_writable()
     transaction = context.lake.begin()
     flushed: dict[str, list[object]] = {"schema_name": [], "table_name": [], "rows_flushed": []}
     if dry_run:
         flushed["bytes"] = []
-    for table in context.tables(transaction.state, transaction.options, table_name, schema or schema_name):
+    tables = context.tables(transaction.state, transaction.options, table_name, schema or schema_name)
+    if table_name is None:
+        with context.lake.catalog.read() as connection:
+            candidates = tables_with_inlined_data(connection, context.lake.catalog, transaction.base.id)
+        tables = [table for table in tables if table.id in candidates]
+    for table in tables:
         in_schema = transaction.state.schema_of(table).name
         if dry_run:
             stored = _stored_rows(context, transaction, table)
