@@ -16,9 +16,8 @@ import sqlalchemy as sa
 
 from .. import tables as t
 from ..catalog import Catalog
-from ..files import DataFile, PartitionValues, partition_specs, partition_values, table_files
+from ..files import DataFile, PartitionValues, partition_specs, partition_values
 from ..partitions import PartitionSpec
-from ..predicates import Predicate
 from ..snapshot import Table
 from ..snapshot_loader import ColumnHistory, read_column_history
 from ..table_summary import tables_with_inlined_data
@@ -69,20 +68,8 @@ def tables_with_deletes(connection: sa.Connection, catalog: Catalog, at: int) ->
     return with_files | tables_with_inlined_data(connection, catalog, at)
 
 
-def stored_files(
-    connection: sa.Connection,
-    catalog: Catalog,
-    table: Table,
-    folder: str,
-    at: int,
-    predicate: Predicate | None = None,
-    time_zone: str = "UTC",
-) -> list[StoredFile]:
-    """The data files of a table at a snapshot, in the order in which their rows were inserted.
-
-    With a predicate, only those that may have a row for which it is true.
-    """
-    files = table_files(connection, catalog, table, folder, at, predicate, time_zone)
+def stored_files(connection: sa.Connection, table: Table, files: Iterable[DataFile], at: int) -> list[StoredFile]:
+    """Data files of a table at a snapshot, in the order in which their rows were inserted."""
     specs = partition_specs(connection, table.id)
     values = partition_values(connection, t.file_partition_value.c.table_id == table.id) if specs else {}
     deleted = t.delete_file

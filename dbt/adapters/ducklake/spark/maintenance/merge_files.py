@@ -9,6 +9,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from ...lake.errors import LakeError
+from ...lake.files import table_files
 from ...lake.maintenance.compaction import (
     FileBin,
     StoredFile,
@@ -172,7 +173,9 @@ def _stored_files(
     folder = transaction.state.table_folder(context.lake.catalog.data_path, table)
     predicate = None if where is None else _predicate(table, where)
     time_zone = "UTC" if predicate is None else context.planner.time_zone
-    return stored_files(connection, context.lake.catalog, table, folder, transaction.base.id, predicate, time_zone)
+    at = transaction.base.id
+    files = table_files(connection, context.lake.catalog, table, folder, at, predicate, time_zone)
+    return stored_files(connection, table, files, at)
 
 
 def _predicate(table: Table, where: str) -> Predicate:
