@@ -7,10 +7,10 @@ import logging
 
 import pyarrow as pa
 
+from ...lake.durations import moment_before
 from ...lake.errors import LakeError
 from ...lake.maintenance import cleanup, orphans
 from ...lake.maintenance.table_folders import table_folders
-from ...lake.options import moment_before
 from ...lake.tables import UTC
 from .context import MaintenanceContext
 
