@@ -50,9 +50,8 @@ class TableHealth:
     rewritable_bytes: int = 0
     inlined_rows: int = 0
     inlined_deletes: int = 0
-    old_files: int = 0
-    """Data files that only snapshots before this one need."""
     old_bytes: int = 0
+    """The size of data files that only snapshots before this one need."""
     files_without_statistics: int = 0
 
     @property
@@ -83,7 +82,7 @@ def table_health(
     deletes, inlined_deletes = _deletes(connection, catalog, ids, at)
     inlined_rows = inlined_row_counts(connection, catalog, at, ids)
     partitions = partition_values(connection, t.file_partition_value.c.table_id.in_(ids))
-    old, without_statistics = _old_files(connection, ids, at), _files_without_statistics(connection, ids, at)
+    old_bytes, without_statistics = _old_bytes(connection, ids, at), _files_without_statistics(connection, ids, at)
     health = {}
     for table in tables:
         target = options.number("target_file_size", table.schema_id, table.id) or 1
@@ -92,7 +91,6 @@ def table_health(
         rewritable = [row for row in found if 0 < lost.get(row.data_file_id, 0) >= deleted_share * row.record_count]
         small = [row for row in found if row.data_file_id not in lost and row.file_size_bytes < target]
         bins = _merge_bins(small, sorted(versions[table.id]), partitions, target)
-        old_files, old_bytes = old.get(table.id, (0, 0))
         health[table.id] = TableHealth(
             files=len(found),
             bytes=sum(row.file_size_bytes for row in found),
@@ -105,8 +103,7 @@ def table_health(
             rewritable_bytes=sum(row.file_size_bytes for row in rewritable),
             inlined_rows=inlined_rows.get(table.id, 0),
             inlined_deletes=inlined_deletes[table.id],
-            old_files=old_files,
-            old_bytes=old_bytes,
+            old_bytes=old_bytes.get(table.id, 0),
             files_without_statistics=without_statistics.get(table.id, 0),
         )
     return health
@@ -166,13 +163,13 @@ def _files_without_statistics(connection: sa.Connection, table_ids: Sequence[int
     return {row[0]: int(row[1]) for row in connection.execute(query.group_by(data.c.table_id))}
 
 
-def _old_files(connection: sa.Connection, table_ids: Sequence[int], at: int) -> dict[int, tuple[int, int]]:
-    """How many files only earlier snapshots need, and their bytes."""
+def _old_bytes(connection: sa.Connection, table_ids: Sequence[int], at: int) -> dict[int, int]:
+    """The size of the files that only earlier snapshots need."""
     data = t.data_file.c
-    query = sa.select(data.table_id, sa.func.count(), sa.func.sum(data.file_size_bytes)).where(
+    query = sa.select(data.table_id, sa.func.sum(data.file_size_bytes)).where(
         data.end_snapshot <= at, data.table_id.in_(table_ids)
     )
-    return {row[0]: (row[1], int(row[2] or 0)) for row in connection.execute(query.group_by(data.table_id))}
+    return {row[0]: int(row[1] or 0) for row in connection.execute(query.group_by(data.table_id))}
 
 
 def _merge_bins(
