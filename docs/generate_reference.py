@@ -94,7 +94,7 @@ STRATEGIES = {
 }
 
 OPTION_TEXTS = {
-    "auto_compact": "Stored for DuckDB.",
+    "auto_compact": "Whether [maintenance](../compaction.md) of a schema or the lake takes the table.",
     "data_inlining_row_limit": "Up to so many rows of a statement stay in the catalog. 0 writes all rows to files.",
     "delete_older_than": "How long files stay that [nobody needs](../maintenance.md#retention). Default: 2 days.",
     "expire_older_than": "How old snapshots must be to [expire](../maintenance.md#retention) by default.",
@@ -107,33 +107,43 @@ OPTION_TEXTS = {
     "per_thread_output": "Stored for DuckDB.",
     "require_commit_message": "Refuse snapshots without a message.",
     "rewrite_delete_threshold": "Where it is set, a statement that leaves at least this share of a file's rows deleted"
-    " [rewrites](../storage.md#rewriting-files-with-many-deletes) the file. The default holds for DuckDB only.",
+    " [rewrites](../storage.md#rewriting-files-with-many-deletes) the file. The default is for"
+    " `ducklake_rewrite_data_files` alone.",
     "sort_on_insert": "Sort new files by the table's sort keys.",
     "target_file_size": "Bytes of a file, approximately.",
     "write_deletion_vectors": "Write delete files as [deletion vectors](../storage.md#deletion-vectors).",
 }
 
-OPERATIONS = {
-    "ducklake_merge_adjacent_files": "[Merges small files](../compaction.md#merge-small-files).",
-    "ducklake_rewrite_data_files": "Writes files [without deleted rows]"
-    "(../compaction.md#remove-deleted-rows-from-files).",
-    "ducklake_flush_inlined_data": "[Writes inlined rows](../compaction.md#flush-inlined-rows) and deletes into files.",
-    "ducklake_migrate_partitioning": "Writes files of [earlier partition keys and sort orders]"
+LAKE_PROCEDURE_TEXTS = {
+    "merge_adjacent_files": "[Merges small files](../compaction.md#merge-small-files).",
+    "rewrite_data_files": "Writes files [without deleted rows](../compaction.md#remove-deleted-rows-from-files).",
+    "flush_inlined_data": "[Writes inlined rows](../compaction.md#flush-inlined-rows) and deletes into files.",
+    "migrate_partitioning": "Writes files of [earlier partition keys and sort orders]"
     "(../compaction.md#apply-partitions-and-sort-orders-to-old-files) anew.",
-    "ducklake_maintain": "Flushes, rewrites and merges [where it pays](../dbt-maintenance.md#what-tables-need).",
-    "ducklake_checkpoint": "Does [all maintenance](../dbt-maintenance.md#at-the-end-of-a-run) of the lake.",
-    "ducklake_health": "Tells [what tables need](../dbt-maintenance.md#what-tables-need).",
-    "ducklake_add_data_files": "[Adds existing Parquet files](../add-files.md) to a table.",
-    "ducklake_analyze": "Completes the [statistics](../delta-and-iceberg-words.md#analyze-table) of a table's files.",
-    "ducklake_expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
-    "ducklake_cleanup_old_files": "Deletes [files that no snapshot needs]"
+    "maintain": "Flushes, rewrites and merges [where it pays](../dbt-maintenance.md#what-tables-need).",
+    "checkpoint": "Does [all maintenance](../dbt-maintenance.md#at-the-end-of-a-run) of the lake.",
+    "health": "Tells [what tables need](../dbt-maintenance.md#what-tables-need).",
+    "add_data_files": "[Adds existing Parquet files](../add-files.md) to a table, without copying them.",
+    "analyze": "Completes the [statistics](../delta-and-iceberg-words.md#analyze-table) of a table's files.",
+    "expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
+    "cleanup_old_files": "Deletes [files that no snapshot needs]"
     "(../maintenance.md#delete-files-that-no-snapshot-needs).",
-    "ducklake_delete_orphaned_files": "Deletes [orphan files](../maintenance.md#delete-orphan-files).",
-    "ducklake_rollback": "[Restores](../rollback.md) an earlier version of tables, a schema or the lake.",
+    "delete_orphaned_files": "Deletes [orphan files](../maintenance.md#delete-orphan-files).",
+    "migrate": "Brings the lake to a later [format version](../connecting.md#format-versions).",
+}
+PROCEDURE_TEXTS = {
+    **LAKE_PROCEDURE_TEXTS,
+    "set_option": "Sets an [option](options.md) of the lake, or of `schema` or `table_name`.",
+    "set_commit_message": "Sets author, message and `extra_info` of the running transaction.",
+    "rollback": "[Restores](../rollback.md) an earlier version of tables, a schema or the lake.",
+}
+
+OPERATIONS = {
+    **{PREFIX + name: text for name, text in LAKE_PROCEDURE_TEXTS.items()},
+    "ducklake_rollback": PROCEDURE_TEXTS["rollback"],
     "ducklake_diff": "Prints the [difference](../table-diff.md#print-a-diff) between two versions of a table.",
     "ducklake_lineage": "Prints the versions of a relation and [what they were built from](../lineage.md).",
     "ducklake_stale": "Prints the [stale](../lineage.md#stale-models) relations.",
-    "ducklake_migrate": "Brings the lake to a later [format version](../connecting.md#format-versions).",
     "ducklake_stop_spark": "Stops the Spark that `spark.keep_alive` keeps running.",
 }
 FIELDS_OF_DBT = {"maintenance"}
@@ -201,27 +211,6 @@ STATEMENTS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
 }
 """For each heading of sql.md, examples of the statements that it describes, by the class that holds the statement."""
-
-PROCEDURE_TEXTS = {
-    "merge_adjacent_files": "[Merges small files](../compaction.md#merge-small-files).",
-    "rewrite_data_files": "Writes files [without deleted rows](../compaction.md#remove-deleted-rows-from-files).",
-    "flush_inlined_data": "[Writes inlined rows](../compaction.md#flush-inlined-rows) and deletes into files.",
-    "migrate_partitioning": "Writes files of [earlier partition keys and sort orders]"
-    "(../compaction.md#apply-partitions-and-sort-orders-to-old-files) anew.",
-    "maintain": "Flushes, rewrites and merges [where it pays](../dbt-maintenance.md#what-tables-need).",
-    "checkpoint": "Does [all maintenance](../dbt-maintenance.md#at-the-end-of-a-run) of the lake.",
-    "health": "Tells [what tables need](../dbt-maintenance.md#what-tables-need).",
-    "add_data_files": "[Adds existing Parquet files](../add-files.md) to a table, without copying them.",
-    "analyze": "Completes the [statistics](../delta-and-iceberg-words.md#analyze-table) of a table's files.",
-    "expire_snapshots": "[Expires](../maintenance.md#expire-snapshots) snapshots.",
-    "cleanup_old_files": "Deletes [files that no snapshot needs]"
-    "(../maintenance.md#delete-files-that-no-snapshot-needs).",
-    "delete_orphaned_files": "Deletes [orphan files](../maintenance.md#delete-orphan-files).",
-    "set_option": "Sets an [option](options.md) of the lake, or of `schema` or `table_name`.",
-    "set_commit_message": "Sets author, message and `extra_info` of the running transaction.",
-    "rollback": "[Restores](../rollback.md) an earlier version of tables, a schema or the lake.",
-    "migrate": "Brings the lake to a later [format version](../connecting.md#format-versions).",
-}
 
 
 def described(names: Iterable[str], texts: Mapping[str, Any], what: str) -> None:
@@ -365,7 +354,7 @@ def macros(folder: str) -> dict[str, tuple[str, str]]:
     for file in sorted((MACROS / folder).glob("*.sql")):
         for macro in _MACRO.finditer(file.read_text()):
             comment = re.sub(r"\s+", " ", (macro["comment"] or "").strip(" \n{}#-"))
-            found[macro["name"]] = (macro["arguments"], comment)
+            found[macro["name"]] = (re.sub(r"\s+", " ", macro["arguments"]), comment)
     return found
 
 
@@ -415,8 +404,8 @@ def sql_page() -> str:
         st.Use,
         st.Begin,
         st.Commit,
+        st.Rollback,
     ]
-    kinds += [st.Rollback]
     described((k.__name__ for k in kinds), {name: "" for group in STATEMENTS.values() for name in group}, "statement")
     rows = []
     for anchor, group in STATEMENTS.items():

@@ -109,6 +109,11 @@ class Lake:
         with attached(self.address) as connection:
             yield connection
 
+    def run_in_duckdb(self, *statements: str) -> None:
+        with self.duckdb() as connection:
+            for statement in statements:
+                connection.execute(statement)
+
     def seen_by_duckdb(self, query: str) -> list[tuple[Any, ...]]:
         with self.duckdb() as connection:
             return connection.execute(query).fetchall()

@@ -117,9 +117,9 @@ class Handle:
     def start_node(self) -> None:
         """Gives the Spark jobs that follow the name of the connection, which is that of the node."""
         name = str(getattr(self._connection, "name", None) or "dbt")
-        # Spark Connect separates tags with commas. A node can run more than once in a process.
         self.committed_snapshot: int | None = None
         """The snapshot of the node, once it has committed one."""
+        # Spark Connect separates tags with commas. A node can run more than once in a process.
         self._node = RunningNode(self.session, name, f"{name.replace(',', '_')}-{next(_node_numbers)}")
 
     def cursor(self) -> Cursor:

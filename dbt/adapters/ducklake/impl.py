@@ -42,7 +42,7 @@ from .other_adapters import IgnoredSettings, PackageConfig
 from .progress import at_terminal, progress_log
 from .publication import Publication
 from .relation import DucklakeRelation
-from .spark.engine.errors import message_of
+from .spark.engine.errors import first_line
 from .spark.sql.definitions import with_new_fields
 from .spark.sql.quoting import quoted, string_literal
 from .spark.sql.types import query_type
@@ -122,9 +122,8 @@ class DucklakeAdapter(HistoryMethods):
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """Maintains the table of a node that has committed, if that is set. It never fails the node."""
-        settings = MaintenanceSettings.parse(config.get("maintenance"))
-        if config.get("maintenance") is None:
-            settings = MaintenanceSettings.parse(self.config.credentials.maintenance)
+        setting = config.get("maintenance")
+        settings = MaintenanceSettings.parse(self.config.credentials.maintenance if setting is None else setting)
         connection = self.connections.get_if_exists()
         if settings is None or connection is None or connection.state != ConnectionState.OPEN:
             return
@@ -151,7 +150,7 @@ class DucklakeAdapter(HistoryMethods):
         except NotFoundError:
             logger.debug(f"{name} is no table of a lake, and needs no maintenance")
         except (LakeError, PySparkException, Py4JError) as error:
-            logger.warning(f"Maintenance of {name} was left for the next run: {message_of(error).splitlines()[0]}")
+            logger.warning(f"Maintenance of {name} was left for the next run: {first_line(error)}")
         finally:
             budget.spend(time.monotonic() - start)
 

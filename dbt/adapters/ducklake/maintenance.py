@@ -10,19 +10,16 @@ from typing import Any
 
 from dbt_common.exceptions import CompilationError
 
-from .spark.maintenance.maintain import DELETED_SHARE, INLINED_ROWS, SMALL_FILES
+from .lake.maintenance.health import Limits
 
 MIN_SECONDS = 1.0
 """With less time left, nothing is begun: it would be cancelled."""
 
 
 @dataclass(frozen=True)
-class MaintenanceSettings:
+class MaintenanceSettings(Limits):
     """The limits from which on a table is maintained, and those of the time that it takes."""
 
-    small_files: int = SMALL_FILES
-    deleted_share: float = DELETED_SHARE
-    inlined_rows: int = INLINED_ROWS
     max_seconds: float = 60.0
     """For one table."""
     max_share: float = 0.25
@@ -50,7 +47,7 @@ class MaintenanceSettings:
 
     def arguments(self) -> dict[str, Any]:
         """The limits, as `ducklake_maintain` takes them."""
-        return {name: getattr(self, name) for name in ("small_files", "deleted_share", "inlined_rows")}
+        return {field.name: getattr(self, field.name) for field in fields(Limits)}
 
 
 class RunBudget:

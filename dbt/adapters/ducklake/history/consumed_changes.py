@@ -28,7 +28,6 @@ from .extra_info import node_infos, parse_extra_info
 
 _PAGE_SIZE = 50
 
-
 PROGRESS_KEY = "progress_of_table"
 """The key in a commit's extra info with the table of a node that consumed changes and found nothing to do."""
 _NOTED_EVERY = datetime.timedelta(days=1)

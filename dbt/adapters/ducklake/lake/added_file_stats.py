@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow.parquet as pq
 
@@ -12,11 +12,9 @@ from .duckdb_text import parse_blob
 from .geometry_stats import NO_GEOMETRIES
 from .parquet_footer import file_stats, physical_types
 from .path_values import PathValue, parse_path_value
-from .stats import TYPES_WITHOUT_BOUNDS, ColumnStats
+from .stats import TYPES_WITHOUT_BOUNDS, UNKNOWN_STATS, ColumnStats
 from .types import FLOATS, NESTED, Column, decimal_parts
 from .values import Comparable, parse_value, render_value
-
-_UNKNOWN = ColumnStats(0, None, None, None, None, None)
 
 
 def added_file_stats(
@@ -38,7 +36,7 @@ def added_file_stats(
             stats[column.id] = _constant(column.type, parsed.statistics_text, rows)
     top_level = {column.id for column in columns}
     for column in match.missing:
-        for leaf in _leaves(column):
+        for leaf in column.leaves():
             stats[leaf.id] = _default_stats(leaf, rows, is_top_level=leaf.id in top_level)
     return stats
 
@@ -54,18 +52,14 @@ def check_values(
     return [problem for problem in problems if problem is not None]
 
 
-def _leaves(column: Column) -> Iterator[Column]:
-    return (field for field in column.walk() if field.type not in NESTED)
-
-
 def _default_stats(column: Column, rows: int, is_top_level: bool) -> ColumnStats:
     """The statistics of a column that the file does not have."""
     if column.initial_default is None:
         return _constant(column.type, None, rows)
     if not is_top_level:  # a struct may be NULL, and the field then is as well
-        return _UNKNOWN
+        return UNKNOWN_STATS
     value = _default_value(column)
-    return _UNKNOWN if value is None else _constant(column.type, render_value(value, column.type), rows)
+    return UNKNOWN_STATS if value is None else _constant(column.type, render_value(value, column.type), rows)
 
 
 def _default_value(column: Column) -> Comparable | None:
@@ -88,7 +82,7 @@ def _null_problem(column: Column, stats: Mapping[int, ColumnStats]) -> str | Non
     for field in column.walk():
         if field.nulls_allowed:
             continue
-        null_counts = [stats[leaf.id].null_count if leaf.id in stats else None for leaf in _leaves(field)]
+        null_counts = [stats[leaf.id].null_count if leaf.id in stats else None for leaf in field.leaves()]
         # A struct is NULL in no row in which one of its fields is not.
         in_rows = null_counts if field.type not in ("list", "map") else []
         if 0 in in_rows:

@@ -70,8 +70,8 @@ def match_file(
     )
 
 
-def accepted_types(type_: str) -> tuple[str, ...]:
-    """The types that a column without children takes from a file, narrower ones first; for decimals see `accepts`."""
+def _accepted_types(type_: str) -> tuple[str, ...]:
+    """The types that a column without children takes from a file, narrower ones first; for decimals see `_accepts`."""
     if type_ in INTEGER_RANGES and "128" not in type_:
         low, high = INTEGER_RANGES[type_]
         return tuple(name for name, (lowest, highest) in INTEGER_RANGES.items() if low <= lowest and highest <= high)
@@ -82,12 +82,12 @@ def accepted_types(type_: str) -> tuple[str, ...]:
     return (type_,) if type_ in _OF_EQUAL_TYPE else ()
 
 
-def accepts(type_: str, stored: str) -> bool:
+def _accepts(type_: str, stored: str) -> bool:
     """Whether a column of a type takes a file's type."""
     wide, narrow = decimal_parts(type_), decimal_parts(stored)
     if wide is not None:
         return narrow is not None and narrow[0] <= wide[0] and narrow[1] <= wide[1]
-    return stored in accepted_types(type_)
+    return stored in _accepted_types(type_)
 
 
 class _Matching:
@@ -156,12 +156,12 @@ class _Matching:
 
     def _check_leaf(self, field: ParquetField, column: Column, name: str) -> None:
         if field.kind != "leaf":
-            self._refuse_type(name, self._field_text(field), column.type, accepted_types(column.type))
+            self._refuse_type(name, self._field_text(field), column.type, _accepted_types(column.type))
             return
         leaf = self.metadata.schema.column(field.leaves[0])
         stored = stored_type(leaf)
-        if stored is None or not accepts(column.type, stored):
-            self._refuse_type(name, stored_type_text(leaf), column.type, accepted_types(column.type))
+        if stored is None or not _accepts(column.type, stored):
+            self._refuse_type(name, stored_type_text(leaf), column.type, _accepted_types(column.type))
 
     def _field_text(self, field: ParquetField) -> str:
         return field.kind if field.kind != "leaf" else stored_type_text(self.metadata.schema.column(field.leaves[0]))

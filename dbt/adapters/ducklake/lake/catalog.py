@@ -310,10 +310,8 @@ class Catalog:
 
     def check_not_expired(self, connection: sa.Connection, snapshot_id: int) -> None:
         """Raises if a snapshot that a transaction reads was expired after it began: rows of its files may be gone."""
-        if (
-            connection.scalar(sa.select(t.snapshot.c.snapshot_id).where(t.snapshot.c.snapshot_id == snapshot_id))
-            is None
-        ):
+        ids = t.snapshot.c.snapshot_id
+        if connection.scalar(sa.select(ids).where(ids == snapshot_id)) is None:
             raise ConflictError(
                 f"snapshot {snapshot_id}, which the transaction reads, was expired after it began; run it again, and"
                 " keep snapshots longer than transactions take"

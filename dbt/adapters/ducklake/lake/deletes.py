@@ -288,18 +288,22 @@ def inlined_deletes_as_files(
     query = sa.select(inlined) if up_to is None else sa.select(inlined).where(inlined.c.begin_snapshot <= up_to)
     for r in connection.execute(query):
         inlined_rows[r.file_id].append((r.row_id, r.begin_snapshot))
-    data = t.data_file
+    data, with_inlined_deletes = t.data_file, sa.select(inlined.c.file_id)
     current_files = sa.select(data.c.data_file_id, data.c.path, data.c.path_is_relative).where(
-        data.c.table_id == table_id, data.c.end_snapshot.is_(None), data.c.data_file_id.in_(inlined_rows)
+        data.c.table_id == table_id, data.c.end_snapshot.is_(None), data.c.data_file_id.in_(with_inlined_deletes)
     )
     paths = {
         r.data_file_id: resolve(folder, r.path, bool(r.path_is_relative))
         for r in connection.execute(current_files)
-        if ending_file_ids is None or r.data_file_id in ending_file_ids
+        if r.data_file_id in inlined_rows and (ending_file_ids is None or r.data_file_id in ending_file_ids)
     }
     deleted = t.delete_file
-    current_delete_files = sa.select(deleted).where(deleted.c.data_file_id.in_(paths), deleted.c.end_snapshot.is_(None))
-    delete_files = {r.data_file_id: r for r in connection.execute(current_delete_files)}
+    current_deletes = sa.select(deleted).where(
+        deleted.c.table_id == table_id,
+        deleted.c.end_snapshot.is_(None),
+        deleted.c.data_file_id.in_(with_inlined_deletes),
+    )
+    delete_files = {r.data_file_id: r for r in connection.execute(current_deletes)}
     result = {}
     for file_id, path in paths.items():
         rows = pa.table(list(zip(*inlined_rows[file_id], strict=True)), ["pos", SNAPSHOT_COLUMN])

@@ -84,6 +84,11 @@ def create_delete_table(connection: sa.Connection, catalog: Catalog, table_id: i
     return source
 
 
+def drop_table(connection: sa.Connection, name: str) -> None:
+    """Drops a catalog table of inlined rows or deletes."""
+    connection.execute(sa.schema.DropTable(sa.Table(sa.quoted_name(name, quote=True), sa.MetaData())))
+
+
 def table_names(connection: sa.Connection, table_id: int) -> dict[int, str]:
     """The catalog tables that hold a table's inlined rows, by the schema version of those rows."""
     registry = t.inlined_data_tables
@@ -191,8 +196,7 @@ def drop_empty_tables(connection: sa.Connection, catalog: Catalog, table_id: int
             continue
         registry = t.inlined_data_tables
         connection.execute(sa.delete(registry).where(registry.c.table_name == name))
-        statement = f"DROP TABLE {catalog.database.quote(name)}"
-        connection.execute(sa.DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
+        drop_table(connection, name)
 
 
 def _read(

@@ -42,9 +42,7 @@ def file_stats(
     is the writer's `parquet.statistics.truncate.length`, if one was set.
     """
     footer = _Footer(metadata, truncated_at)
-    fields = schema_fields(metadata)
-    matched = _match(fields, columns) if name_map is None else _match_by_name(fields, columns, name_map)
-    return {column.id: footer.stats(column, leaves) for column, leaves in matched}
+    return {column.id: footer.stats(column, leaves) for column, leaves in _matched(metadata, columns, name_map)}
 
 
 def physical_types(
@@ -56,9 +54,7 @@ def physical_types(
     Columns are matched by the name map if there is one.
     """
     found = {}
-    fields = schema_fields(metadata)
-    matched = _match(fields, columns) if name_map is None else _match_by_name(fields, columns, name_map)
-    for column, leaves in matched:
+    for column, leaves in _matched(metadata, columns, name_map):
         if len(leaves) == 1:
             leaf = metadata.schema.column(leaves[0])
             found[column.id] = leaf.physical_type + _type_suffix(logical_type(leaf))
@@ -96,6 +92,13 @@ def _positional_entries(fields: Sequence[ParquetField], columns: Sequence[Column
         NameMapEntry(field.name, column.id, False, _positional_entries(field.children, column.children))
         for field, column in zip(fields, columns, strict=False)
     )
+
+
+def _matched(
+    metadata: pq.FileMetaData, columns: Sequence[Column], name_map: NameMap | None
+) -> Iterator[tuple[Column, tuple[int, ...]]]:
+    fields = schema_fields(metadata)
+    return _match(fields, columns) if name_map is None else _match_by_name(fields, columns, name_map)
 
 
 def _match(fields: Sequence[ParquetField], columns: Sequence[Column]) -> Iterator[tuple[Column, tuple[int, ...]]]:

@@ -48,18 +48,17 @@ def path_values(path: str) -> dict[str, PathValue]:
 
 def parse_path_value(text: str, type_: str) -> ParsedValue | None:
     """The value of a text in a path for a column of the type; None if engines do not read one value from it."""
-    if is_null_in_path(text, type_):
-        return ParsedValue(None, None) if type_ in _TYPES or decimal_parts(type_) else None
-    if _MALFORMED.search(text):
+    if type_ not in _TYPES and not decimal_parts(type_):
         return None
-    decoded = unquote(text)
-    value = _value(decoded, type_) if type_ in _TYPES or decimal_parts(type_) else None
+    if _is_null(text, type_):
+        return ParsedValue(None, None)
+    value = None if _MALFORMED.search(text) else _value(unquote(text), type_)
     if value is None:
         return None
     return ParsedValue(render_value(value, type_), encode_partition_value(value, type_))
 
 
-def is_null_in_path(text: str, type_: str) -> bool:
+def _is_null(text: str, type_: str) -> bool:
     """Whether a text in a path means NULL, as in the reference."""
     return text == HIVE_NULL or text.upper() == "NULL" or (not text and type_ != "varchar")
 

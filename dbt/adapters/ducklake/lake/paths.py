@@ -125,8 +125,10 @@ def spark_write_path(path: str, schemes: Mapping[str, str] = SPARK_SCHEMES) -> s
 
 def storage_root(path: str) -> str:
     """Where the paths of a store begin: `s3://bucket/`, or `/` for local paths."""
-    match = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*/?", path) if scheme_of(path) not in (None, "file") else None
-    return as_folder(match[0]) if match else "/"
+    if scheme_of(path) in (None, "file"):
+        return "/"
+    scheme, _, rest = path.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}/"
 
 
 def is_in_same_store(path: str, other: str) -> bool:
@@ -149,8 +151,8 @@ def other_names(path: str) -> list[str]:
     scheme = scheme_of(path)
     if scheme is None:
         return [f"file://{path}"]
-    family = {*(s for s, hadoop in SPARK_SCHEMES.items() if hadoop == SPARK_SCHEMES.get(scheme, scheme))}
-    family |= {SPARK_SCHEMES.get(scheme, scheme)}
+    hadoop_scheme = SPARK_SCHEMES.get(scheme, scheme)
+    family = {hadoop_scheme, *(s for s, hadoop in SPARK_SCHEMES.items() if hadoop == hadoop_scheme)}
     return [name + path[len(scheme) :] for name in sorted(family - {scheme})]
 
 

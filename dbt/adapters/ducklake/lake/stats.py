@@ -42,6 +42,9 @@ class ColumnStats:
     """Whether the bounds are the lowest and the highest value themselves."""
 
 
+UNKNOWN_STATS = ColumnStats(0, None, None, None, None, None)
+
+
 @dataclass(frozen=True)
 class TableColumnStats:
     """Statistics of a column over all files of a table. No bounds mean no values yet."""

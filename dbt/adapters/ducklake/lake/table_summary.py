@@ -113,25 +113,19 @@ def table_summaries(
 
 
 def inlined_row_counts(
-    connection: sa.Connection, catalog: Catalog, at: int, table_ids: Sequence[int] | None = None
+    connection: sa.Connection, catalog: Catalog, at: int, table_ids: Sequence[int]
 ) -> dict[int, int]:
-    """The number of inlined rows of the given tables, or of all, by table id."""
-
-    def selected(column: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-        return sa.true() if table_ids is None else column.in_(table_ids)
-
+    """The number of inlined rows of tables, by table id."""
     counts: dict[int, int] = defaultdict(int)
-    for row in _inlined_row_totals(connection, catalog, at, selected):
+    for row in _inlined_row_totals(connection, catalog, at, lambda column: column.in_(table_ids)):
         counts[row.table_id] += int(row.rows or 0)
     return counts
 
 
 def inlined_delete_counts(
-    connection: sa.Connection, catalog: Catalog, at: int, table_ids: Sequence[int] | None = None
+    connection: sa.Connection, catalog: Catalog, at: int, table_ids: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
     """The id of a table, the id of one of its data files, and the number of inlined deletes of that file."""
-    names = _inlined_delete_tables(connection, catalog)
-    wanted = names.keys() if table_ids is None else names.keys() & set(table_ids)
     source = t.inlined_delete(0, _SOURCE)
     query = (
         sa.select(sa.literal_column(_ID).label("table_id"), source.c.file_id, sa.func.count().label("rows"))
@@ -139,8 +133,17 @@ def inlined_delete_counts(
         .where(source.c.begin_snapshot <= at, t.alive(t.data_file, at))
         .group_by(source.c.file_id)
     )
-    for row in _for_each_table(connection, query, [(table_id, names[table_id]) for table_id in sorted(wanted)]):
+    for row in _for_each_table(connection, query, _inlined_delete_tables(connection, catalog, table_ids)):
         yield row.table_id, row.file_id, int(row.rows)
+
+
+def tables_with_inlined_data(connection: sa.Connection, catalog: Catalog, at: int) -> set[int]:
+    """The tables of which the catalog stores rows or deletes of snapshots up to `at`, also of ended rows and files."""
+    totals = [
+        *_inlined_row_totals(connection, catalog, at, lambda column: sa.true()),
+        *_inlined_delete_totals(connection, catalog, at, None),
+    ]
+    return {row.table_id for row in totals if row.last_begin is not None}
 
 
 def _sum(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
@@ -196,8 +199,6 @@ def _inlined_delete_totals(
     connection: sa.Connection, catalog: Catalog, at: int, table_ids: Sequence[int] | None
 ) -> Iterator[Any]:
     """The number of inlined deletes of current data files and their last snapshot, for each table that has any."""
-    names = _inlined_delete_tables(connection, catalog)
-    wanted = names.keys() if table_ids is None else names.keys() & set(table_ids)
     source = t.inlined_delete(0, _SOURCE)
     begin = source.c.begin_snapshot
     current = sa.case((sa.and_(begin <= at, t.alive(t.data_file, at)), 1), else_=0)
@@ -206,7 +207,7 @@ def _inlined_delete_totals(
         _sum(current).label("rows"),
         sa.func.max(sa.case((begin <= at, begin))).label("last_begin"),
     ).select_from(source.join(t.data_file, t.data_file.c.data_file_id == source.c.file_id))
-    return _for_each_table(connection, query, [(table_id, names[table_id]) for table_id in sorted(wanted)])
+    return _for_each_table(connection, query, _inlined_delete_tables(connection, catalog, table_ids))
 
 
 def _for_each_table(
@@ -224,11 +225,15 @@ def _for_each_table(
         yield from connection.exec_driver_sql(" UNION ALL ".join(queries))
 
 
-def _inlined_delete_tables(connection: sa.Connection, catalog: Catalog) -> dict[int, str]:
-    """The catalog tables of inlined deletes, by table id."""
+def _inlined_delete_tables(
+    connection: sa.Connection, catalog: Catalog, table_ids: Sequence[int] | None
+) -> list[tuple[int, str]]:
+    """The ids of the given tables, or of all, that have a catalog table of inlined deletes, each with its name."""
     if not catalog.database.supports_inlining:
-        return {}
+        return []
     prefix = t.inlined_delete(0).name.removesuffix("0")
     all_names = catalog.database.table_names(connection)
     names = {name.removeprefix(prefix): name for name in all_names if name.startswith(prefix)}
-    return {int(table_id): name for table_id, name in names.items() if table_id.isdigit()}
+    found = {int(table_id): name for table_id, name in names.items() if table_id.isdigit()}
+    wanted = found.keys() if table_ids is None else found.keys() & set(table_ids)
+    return [(table_id, found[table_id]) for table_id in sorted(wanted)]

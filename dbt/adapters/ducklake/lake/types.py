@@ -65,6 +65,10 @@ class Column:
         for child in self.children:
             yield from child.walk()
 
+    def leaves(self) -> Iterator[Column]:
+        """This column or its nested fields: those that hold values, and so have statistics of their own."""
+        return (field for field in self.walk() if field.type not in NESTED)
+
     def with_child(self, new: Column) -> Column:
         """This column with the child of the same id replaced."""
         return replace(self, children=tuple(new if c.id == new.id else c for c in self.children))

@@ -365,7 +365,7 @@ class LakeSession:
             committed = shared.transaction(lake).commit()
         except CommitUnknownError:
             raise  # the snapshot may have the files
-        except BaseException:
+        except Exception:
             remove_files(self._lakes[lake], shared, is_published=False)
             raise
         remove_files(self._lakes[lake], shared, is_published=True)

@@ -83,22 +83,20 @@ def test_lost_statistics_of_files_and_of_the_table_come_back(kind: str, new_lake
 @every_reference_catalog
 def test_duckdb_finds_every_row_at_every_snapshot_after_analysis(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind), data_inlining_row_limit=0)
-    with lake.duckdb() as duckdb:
-        for statement in (
-            "call lake.set_option('data_inlining_row_limit', 0)",
-            "create table t (id int, gone varchar)",
-            "insert into t values (-1000, 'only here'), (5, 'a')",
-            "insert into t values (7, 'b'), (null, null)",
-            "delete from t where id = -1000",
-            "insert into t values (90, 'c')",
-            "delete from t where id = 90",
-            "alter table t add column more int",
-            "insert into t values (8, 'd', 4)",
-            "alter table t add column filled int default 3",
-            "insert into t values (9, 'e', 5, 30)",
-            "insert into t values (5000000, 'f', 6, 40)",
-        ):
-            duckdb.execute(statement)
+    lake.run_in_duckdb(
+        "call lake.set_option('data_inlining_row_limit', 0)",
+        "create table t (id int, gone varchar)",
+        "insert into t values (-1000, 'only here'), (5, 'a')",
+        "insert into t values (7, 'b'), (null, null)",
+        "delete from t where id = -1000",
+        "insert into t values (90, 'c')",
+        "delete from t where id = 90",
+        "alter table t add column more int",
+        "insert into t values (8, 'd', 4)",
+        "alter table t add column filled int default 3",
+        "insert into t values (9, 'e', 5, 30)",
+        "insert into t values (5000000, 'f', 6, 40)",
+    )
     assert _wrong_answers(lake) == []
     _forget(lake, t.table_column_stats)
     current = sa.select(t.data_file.c.data_file_id).where(t.data_file.c.end_snapshot.is_(None))
@@ -110,8 +108,7 @@ def test_duckdb_finds_every_row_at_every_snapshot_after_analysis(kind: str, new_
     bounds = {by_name[i]: b for i, b in _bounds(lake).items() if i in by_name}
     # Files that are older than a column have NULL there, or a default of which no footer tells.
     assert bounds == {"id": ("-1000", "5000000", True), "more": ("4", "6", True)}
-    with lake.duckdb() as duckdb:
-        duckdb.execute("insert into t values (1, 'z', 1, 3)")
+    lake.run_in_duckdb("insert into t values (1, 'z', 1, 3)")
     assert _wrong_answers(lake) == []
 
 
@@ -120,8 +117,7 @@ def test_a_table_with_inlined_rows_gets_no_bounds_that_exclude_them(kind: str, n
     lake = Lake(new_lake(kind))
     lake.create(id="int64")
     lake.append({"id": [5, 6, 7]})
-    with lake.duckdb() as duckdb:
-        duckdb.execute("insert into t values (1000)")
+    lake.run_in_duckdb("insert into t values (1000)")
     _forget(lake)
     assert _analyze(lake) == 1
     assert _bounds(lake) == {}
@@ -202,8 +198,7 @@ def test_a_changed_column_makes_an_analysis_begin_again(new_lake: NewLake, monke
     def read_once_while_another_alters(*arguments: Any) -> Any:
         found = read(*arguments)
         if not reads:
-            with lake.duckdb() as duckdb:
-                duckdb.execute("alter table t alter column id type bigint")
+            lake.run_in_duckdb("alter table t alter column id type bigint")
         reads.append(found)
         return found
 

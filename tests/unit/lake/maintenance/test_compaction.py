@@ -42,15 +42,15 @@ def test_parts_keep_the_order_and_end_where_they_reach_the_target(sizes: list[in
 def files_of(lake: Lake, name: str = "t") -> list[StoredFile]:
     table = lake.table(name)
     with lake.catalog.read() as connection:
-        return stored_files(connection, lake.catalog, table, "", lake.latest)
+        files = table_files(connection, lake.catalog, table, "", lake.latest)
+        return stored_files(connection, table, files, lake.latest)
 
 
-def health_of(lake: Lake, name: str = "t", deleted_share: float = 0.3) -> TableHealth:
+def health_of(lake: Lake, name: str = "t") -> TableHealth:
     with lake.catalog.read() as connection:
-        options = lake.catalog.options(connection)
-        state = lake.state
-        found = table_health(connection, lake.catalog, state, options, lake.latest, deleted_share)
-    return found[state.table("main", name).id]
+        options, tables = lake.catalog.options(connection), list(lake.state.tables.values())
+        found = table_health(connection, lake.catalog, tables, options, lake.latest, deleted_share=0.3)
+    return found[lake.table(name).id]
 
 
 def ids(bins: list[FileBin]) -> list[list[int]]:
@@ -69,19 +69,17 @@ def assert_health_is_that_of(lake: Lake, files: list[StoredFile], merges: list[F
 @every_reference_catalog
 def test_files_merge_with_files_of_the_same_columns_and_partition(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
-    with lake.duckdb() as connection:
-        for statement in (
-            "create table t (id int, region varchar)",
-            *["insert into t select i, 'x' from range(20) r(i)"] * 2,
-            "alter table t set partitioned by (region)",
-            *["insert into t select i, ['a', null][1 + i % 2] from range(40) r(i)"] * 2,
-            "comment on table t is 'changes no column'",
-            "insert into t select i, 'a' from range(20) r(i)",
-            "alter table t add column more int",
-            *["insert into t select i, 'a', i from range(20) r(i)"] * 2,
-            "create table other (id int)",
-        ):
-            connection.execute(statement)
+    lake.run_in_duckdb(
+        "create table t (id int, region varchar)",
+        *["insert into t select i, 'x' from range(20) r(i)"] * 2,
+        "alter table t set partitioned by (region)",
+        *["insert into t select i, ['a', null][1 + i % 2] from range(40) r(i)"] * 2,
+        "comment on table t is 'changes no column'",
+        "insert into t select i, 'a' from range(20) r(i)",
+        "alter table t add column more int",
+        *["insert into t select i, 'a', i from range(20) r(i)"] * 2,
+        "create table other (id int)",
+    )
     files = files_of(lake)
     assert len(files) == 9
     merges = bins_to_merge(files, TARGET)
@@ -96,15 +94,13 @@ def test_files_merge_with_files_of_the_same_columns_and_partition(kind: str, new
 @every_reference_catalog
 def test_files_with_deletes_are_rewritten_and_not_merged(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
-    with lake.duckdb() as connection:
-        for statement in (
-            "create table t (id int)",
-            *[f"insert into t select i from range({k}, {k} + 50) r(i)" for k in (0, 50, 100, 150)],
-            "delete from t where id < 20",
-            "delete from t where id = 60",
-            "insert into t values (1000), (1001)",
-        ):
-            connection.execute(statement)
+    lake.run_in_duckdb(
+        "create table t (id int)",
+        *[f"insert into t select i from range({k}, {k} + 50) r(i)" for k in (0, 50, 100, 150)],
+        "delete from t where id < 20",
+        "delete from t where id = 60",
+        "insert into t values (1000), (1001)",
+    )
     files = files_of(lake)
     merges = bins_to_merge(files, TARGET)
     assert [f.file.live_rows for f in files] == [30, 49, 50, 50]

@@ -61,24 +61,22 @@ def _truncate(lake: Lake, name: str = "t") -> None:
 @every_reference_catalog
 def test_remaining_snapshots_and_their_changes_read_as_before(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
-    with lake.duckdb() as connection:
-        for statement in (
-            "CALL lake.set_option('data_inlining_row_limit', 3)",
-            "CREATE TABLE t (id INTEGER, v VARCHAR)",  # 1
-            "INSERT INTO t SELECT i, 'a' FROM range(20) r(i)",
-            "INSERT INTO t VALUES (100, 'inlined')",
-            "DELETE FROM t WHERE id % 5 = 0",  # 4
-            "ALTER TABLE t RENAME TO u",
-            "UPDATE u SET v = 'b' WHERE id % 7 = 1",  # 6
-            "DELETE FROM u WHERE id = 3",
-            "INSERT INTO u SELECT i, 'c' FROM range(200, 210) r(i)",
-            "ALTER TABLE u DROP COLUMN v",  # 9
-            "DELETE FROM u WHERE id > 15",
-            "CALL ducklake_flush_inlined_data('lake')",
-            "INSERT INTO u SELECT i FROM range(300, 310) r(i)",
-            "CALL ducklake_merge_adjacent_files('lake')",
-        ):
-            connection.execute(statement)
+    lake.run_in_duckdb(
+        "CALL lake.set_option('data_inlining_row_limit', 3)",
+        "CREATE TABLE t (id INTEGER, v VARCHAR)",  # 1
+        "INSERT INTO t SELECT i, 'a' FROM range(20) r(i)",
+        "INSERT INTO t VALUES (100, 'inlined')",
+        "DELETE FROM t WHERE id % 5 = 0",  # 4
+        "ALTER TABLE t RENAME TO u",
+        "UPDATE u SET v = 'b' WHERE id % 7 = 1",  # 6
+        "DELETE FROM u WHERE id = 3",
+        "INSERT INTO u SELECT i, 'c' FROM range(200, 210) r(i)",
+        "ALTER TABLE u DROP COLUMN v",  # 9
+        "DELETE FROM u WHERE id > 15",
+        "CALL ducklake_flush_inlined_data('lake')",
+        "INSERT INTO u SELECT i FROM range(300, 310) r(i)",
+        "CALL ducklake_merge_adjacent_files('lake')",
+    )
     expired, last = [0, 1, 2, 5, 8, 9], lake.latest
     remaining = sorted(set(range(last + 1)) - set(expired))
     ranges = [(a, b) for a in remaining for b in remaining if a <= b and not set(range(a - 1, b + 1)) & set(expired)]
@@ -135,13 +133,14 @@ def test_a_dropped_table_goes_with_all_that_it_had(kind: str, new_lake: NewLake)
 @every_reference_catalog
 def test_catalog_tables_of_inlined_rows_and_deletes_are_dropped_with_their_table(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
-    with lake.duckdb() as connection:
-        connection.execute("CREATE TABLE t AS SELECT i FROM range(100) r(i)")
-        connection.execute("INSERT INTO t VALUES (1000)")
-        connection.execute("DELETE FROM t WHERE i = 7")
-        connection.execute("CREATE TABLE kept (i INTEGER)")
-        connection.execute("INSERT INTO kept VALUES (1)")
-        connection.execute("DROP TABLE t")
+    lake.run_in_duckdb(
+        "CREATE TABLE t AS SELECT i FROM range(100) r(i)",
+        "INSERT INTO t VALUES (1000)",
+        "DELETE FROM t WHERE i = 7",
+        "CREATE TABLE kept (i INTEGER)",
+        "INSERT INTO kept VALUES (1)",
+        "DROP TABLE t",
+    )
     _expire(lake, versions=_all_but_newest(lake))
     with lake.catalog.read() as connection:
         names = {n for n in lake.catalog.database.table_names(connection) if n.startswith("ducklake_inlined_")}

@@ -104,27 +104,25 @@ def test_only_files_last_modified_before_the_moment_are_deleted(new_lake: NewLak
 @every_reference_catalog
 def test_files_of_every_snapshot_are_kept(kind: str, new_lake: NewLake) -> None:
     lake = Lake(new_lake(kind))
-    with lake.duckdb() as connection:
-        for statement in (
-            "CREATE SCHEMA s",
-            "CREATE SCHEMA moved",
-            "CREATE TABLE t (region VARCHAR, id INTEGER)",
-            "ALTER TABLE t SET PARTITIONED BY (region)",
-            "INSERT INTO t VALUES ('EU/x', 1), ('a b%', 2), ('ü', 3)",
-            "INSERT INTO t SELECT 'EU/x', i FROM range(100) r(i)",
-            "DELETE FROM t WHERE id = 7",
-            "CALL ducklake_flush_inlined_data('lake')",
-            "ALTER TABLE t RENAME TO renamed",
-            "INSERT INTO renamed SELECT 'new', i FROM range(100) r(i)",
-            'CREATE TABLE s."o\'dd näme" AS SELECT i FROM range(100) r(i)',
-            "CREATE TABLE dropped AS SELECT i FROM range(100) r(i)",
-            "DROP TABLE dropped",
-            "CREATE TABLE expired AS SELECT i FROM range(100) r(i)",
-            "DROP TABLE expired",
-            "DELETE FROM renamed WHERE id > 50",
-            "CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)",
-        ):
-            connection.execute(statement)
+    lake.run_in_duckdb(
+        "CREATE SCHEMA s",
+        "CREATE SCHEMA moved",
+        "CREATE TABLE t (region VARCHAR, id INTEGER)",
+        "ALTER TABLE t SET PARTITIONED BY (region)",
+        "INSERT INTO t VALUES ('EU/x', 1), ('a b%', 2), ('ü', 3)",
+        "INSERT INTO t SELECT 'EU/x', i FROM range(100) r(i)",
+        "DELETE FROM t WHERE id = 7",
+        "CALL ducklake_flush_inlined_data('lake')",
+        "ALTER TABLE t RENAME TO renamed",
+        "INSERT INTO renamed SELECT 'new', i FROM range(100) r(i)",
+        'CREATE TABLE s."o\'dd näme" AS SELECT i FROM range(100) r(i)',
+        "CREATE TABLE dropped AS SELECT i FROM range(100) r(i)",
+        "DROP TABLE dropped",
+        "CREATE TABLE expired AS SELECT i FROM range(100) r(i)",
+        "DROP TABLE expired",
+        "DELETE FROM renamed WHERE id > 50",
+        "CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)",
+    )
     with lake.transaction() as tx:
         tx.rename(tx.state.table("s", "o'dd näme"), tx.state.schema("moved"), "n")
     with lake.transaction() as tx:

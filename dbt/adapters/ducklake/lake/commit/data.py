@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from .. import inlined
 from .. import tables as t
 from ..deletes import NewDeleteFile, PositionDeletes
-from ..files import NewDataFile
+from ..files import NameMap, NewDataFile
 from ..paths import resolve
 from ..snapshot import Table
 from .definitions import add_partition_spec, column_rows
@@ -158,12 +158,13 @@ class DataRows:
         self._add_abandoned_partition_specs(table_id, table, files)
         self._add_abandoned_columns(table_id, table, files)
         for file in files:
-            mapping_id = mapping_ids.get(file.name_map) if file.name_map else None
-            self._add_data_file(table_id, file, statistics.next_row_id, mapping_id)
+            self._add_data_file(table_id, file, statistics.next_row_id, mapping_ids)
             statistics.add_file(file)
         statistics.write()
 
-    def _add_data_file(self, table_id: int, file: NewDataFile, row_id_start: int | None, mapping_id: int | None) -> int:
+    def _add_data_file(
+        self, table_id: int, file: NewDataFile, row_id_start: int | None, mapping_ids: Mapping[NameMap, int]
+    ) -> int:
         """Adds a data file and returns its id. Each of its rows holds its row id if the file has no first one."""
         file_id = self.rows.new_file_id()
         self.rows.add(
@@ -179,7 +180,7 @@ class DataRows:
             footer_size=file.footer_size,
             row_id_start=row_id_start,
             partition_id=None if file.partition_id is None else self.rows.catalog_id(file.partition_id),
-            mapping_id=mapping_id,
+            mapping_id=mapping_ids.get(file.name_map or ()),
             partial_max=file.partial_max,
             row_group_count=file.row_group_count,
             encryption_key=file.encryption_key and file.encryption_key.catalog_text(),
@@ -194,20 +195,7 @@ class DataRows:
                 partition_key_index=index,
                 partition_value=value,
             )
-        for column_id, stats in file.stats.items():
-            self.rows.add(
-                t.file_column_stats,
-                data_file_id=file_id,
-                table_id=table_id,
-                column_id=column_id,
-                column_size_bytes=stats.column_size_bytes,
-                value_count=stats.value_count,
-                null_count=stats.null_count,
-                min_value=stats.min_value,
-                max_value=stats.max_value,
-                contains_nan=stats.contains_nan,
-                extra_stats=stats.extra_stats,
-            )
+        self.rows.add_column_stats(table_id, file_id, file.stats)
         return file_id
 
     def _flush(self, table_id: int, flushes: Sequence[Flush]) -> None:
@@ -217,10 +205,7 @@ class DataRows:
         connection, catalog = self.rows.connection, self.rows.catalog
         late_deletes: list[dict[str, int]] = []
         for flush in flushes:
-            file_ids = [
-                self._add_data_file(table_id, file, None, mapping_ids.get(file.name_map) if file.name_map else None)
-                for file in flush.files
-            ]
+            file_ids = [self._add_data_file(table_id, file, None, mapping_ids) for file in flush.files]
             # Rows that others deleted while the files were written are deleted in these files, too.
             for row_id, begin, end in inlined.rows_ended_since(connection, catalog, flush.source, self.base_id):
                 index, position = flush.places[row_id, begin]
@@ -242,8 +227,7 @@ class DataRows:
         new_files = [file for compaction in compactions for file in compaction.files]
         mapping_ids = add_name_mappings(self.rows, table_id, new_files)
         for file in new_files:
-            mapping_id = mapping_ids.get(file.name_map) if file.name_map else None
-            self._add_data_file(table_id, file, None, mapping_id)
+            self._add_data_file(table_id, file, None, mapping_ids)
         merged = [source for c in compactions if c.is_merge for source in c.sources]
         self.rows.schedule_for_deletion((source.id, source.path) for source in merged)
         for file_ids in id_batches([source.id for source in merged]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from .. import tables as t
 from ..catalog import Catalog, SnapshotInfo
 from ..paths import relative_to
+from ..stats import ColumnStats
 
 _MAX_IDS_IN_STATEMENT = 10_000
 """Databases accept 32,766 (SQLite) or 65,535 (PostgreSQL) parameters in one statement."""
@@ -60,6 +61,23 @@ class SnapshotRows:
     def add(self, table: sa.Table, **row: Any) -> None:
         """Adds a row, which `flush` inserts. Values for columns that the table does not have are left out."""
         self._pending[table].append(row)
+
+    def add_column_stats(self, table_id: int, data_file_id: int, stats: Mapping[int, ColumnStats]) -> None:
+        """Adds the statistics of a data file's columns, which are by column id."""
+        for column_id, of_column in stats.items():
+            self.add(
+                t.file_column_stats,
+                data_file_id=data_file_id,
+                table_id=table_id,
+                column_id=column_id,
+                column_size_bytes=of_column.column_size_bytes,
+                value_count=of_column.value_count,
+                null_count=of_column.null_count,
+                min_value=of_column.min_value,
+                max_value=of_column.max_value,
+                contains_nan=of_column.contains_nan,
+                extra_stats=of_column.extra_stats,
+            )
 
     def schedule_for_deletion(self, files: Iterable[tuple[int, str]]) -> None:
         """Schedules the deletion of data files or delete files, given by their ids and whole paths."""

@@ -28,12 +28,11 @@ from ..parquet_footer import file_stats, positional_name_map
 from ..paths import has_data_file_name
 from ..snapshot import LakeState, Table
 from ..snapshot_loader import ColumnHistory, Snapshots, read_column_history
-from ..stats import ColumnStats, TableColumnStats, widen_table_stats
-from ..types import INTEGER_RANGES, NESTED, Column
+from ..stats import UNKNOWN_STATS, ColumnStats, TableColumnStats, widen_table_stats
+from ..types import INTEGER_RANGES, Column
 from .write_attempts import write_with_retries
 
 _PARALLEL_READS = 16
-_UNKNOWN = ColumnStats(0, None, None, None, None, None)
 
 FileStatistics = Mapping[int, Mapping[int, ColumnStats]]
 """Statistics by file id and column id."""
@@ -120,7 +119,7 @@ def _leaves(table: Table, columns: Collection[int] | None) -> Iterator[Column]:
     """The columns and nested fields that have statistics, of some columns or of all."""
     for column in table.walk_columns():
         if columns is None or column.id in columns:
-            yield from (field for field in column.walk() if field.type not in NESTED)
+            yield from column.leaves()
 
 
 def _column_begins(connection: sa.Connection, table_id: int) -> dict[int, int]:
@@ -186,20 +185,7 @@ def _write(
     missing = _missing(connection, catalog, table.id, latest.id, found, leaves)
     rows = SnapshotRows(connection, catalog, latest)
     for file_id, by_column in missing.items():
-        for column_id, stats in by_column.items():
-            rows.add(
-                t.file_column_stats,
-                data_file_id=file_id,
-                table_id=table.id,
-                column_id=column_id,
-                column_size_bytes=stats.column_size_bytes,
-                value_count=stats.value_count,
-                null_count=stats.null_count,
-                min_value=stats.min_value,
-                max_value=stats.max_value,
-                contains_nan=stats.contains_nan,
-                extra_stats=stats.extra_stats,
-            )
+        rows.add_column_stats(table.id, file_id, by_column)
     rows.flush()
     _write_table_statistics(SnapshotRows(connection, catalog, latest), table, leaves, missing)
     return len(missing)
@@ -274,9 +260,9 @@ def _statistics_of_all_files(
         told = {row.data_file_id: ColumnStats(0, *row[1:]) for row in connection.execute(of_column)}
         total: TableColumnStats | None = None
         for file in files:
-            known = told.get(file.data_file_id, _UNKNOWN)
+            known = told.get(file.data_file_id, UNKNOWN_STATS)
             is_older = max(file.begin_snapshot, file.partial_max or 0) < begins.get(column_id, 0)
-            if known is _UNKNOWN and is_older and by_id[column_id].initial_default is None:
+            if known is UNKNOWN_STATS and is_older and by_id[column_id].initial_default is None:
                 known = ColumnStats(0, 0, 1, None, None, False)  # NULL in all rows
             if known.value_count != 0 and (known.min_value is None or known.max_value is None):
                 break

@@ -86,7 +86,7 @@ def cleanup_old_files(
     cannot be deleted, its row stays, the others are deleted, and an error says so at the end.
     """
     if not dry_run:
-        catalog.check_writable()
+        catalog.check_maintainable()
     folder = DataFolder(catalog.data_path, store, catalog.database)
     with catalog.read() as connection:
         scheduled = [

@@ -16,11 +16,11 @@ import sqlalchemy as sa
 
 from .. import tables as t
 from ..catalog import Catalog
-from ..files import DataFile, PartitionValues, partition_specs, partition_values, table_files
+from ..files import DataFile, PartitionValues, partition_specs, partition_values
 from ..partitions import PartitionSpec
-from ..predicates import Predicate
 from ..snapshot import Table
 from ..snapshot_loader import ColumnHistory, read_column_history
+from ..table_summary import tables_with_inlined_data
 from ..types import Column
 
 T = TypeVar("T")
@@ -54,20 +54,22 @@ class StoredFile:
     """Whether the file has deletes, at this snapshot or any other."""
 
 
-def stored_files(
-    connection: sa.Connection,
-    catalog: Catalog,
-    table: Table,
-    folder: str,
-    at: int,
-    predicate: Predicate | None = None,
-    time_zone: str = "UTC",
-) -> list[StoredFile]:
-    """The data files of a table at a snapshot, in the order in which their rows were inserted.
+def tables_with_files(connection: sa.Connection, at: int, least: int = 1) -> set[int]:
+    """The tables that have at least so many data files."""
+    data = t.data_file
+    query = sa.select(data.c.table_id).where(t.alive(data, at)).group_by(data.c.table_id)
+    return set(connection.scalars(query.having(sa.func.count() >= least)))
 
-    With a predicate, only those that may have a row for which it is true.
-    """
-    files = table_files(connection, catalog, table, folder, at, predicate, time_zone)
+
+def tables_with_deletes(connection: sa.Connection, catalog: Catalog, at: int) -> set[int]:
+    """The tables whose data files may have deleted rows."""
+    deleted = t.delete_file
+    with_files: set[int] = set(connection.scalars(sa.select(deleted.c.table_id).distinct().where(t.alive(deleted, at))))
+    return with_files | tables_with_inlined_data(connection, catalog, at)
+
+
+def stored_files(connection: sa.Connection, table: Table, files: Iterable[DataFile], at: int) -> list[StoredFile]:
+    """Data files of a table at a snapshot, in the order in which their rows were inserted."""
     specs = partition_specs(connection, table.id)
     values = partition_values(connection, t.file_partition_value.c.table_id == table.id) if specs else {}
     deleted = t.delete_file

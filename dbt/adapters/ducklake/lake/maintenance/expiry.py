@@ -13,11 +13,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from .. import inlined
 from .. import tables as t
 from ..catalog import Catalog
-from ..commit.rows import id_batches
+from ..commit.rows import SnapshotRows, id_batches
 from ..errors import LakeError
-from ..paths import relative_to, resolve
+from ..paths import resolve
 from .table_folders import table_folders
 from .write_attempts import write_with_retries
 
@@ -129,11 +130,11 @@ def _delete_snapshots(connection: sa.Connection, catalog: Catalog, ids: Sequence
     _schedule_files(connection, catalog, gone_tables)
     _delete_tables(connection, gone_tables)
     for name in inlined_tables:
-        connection.execute(sa.schema.DropTable(sa.Table(sa.quoted_name(name, quote=True), sa.MetaData())))
+        inlined.drop_table(connection, name)
     _delete_other_objects(connection, catalog)
 
 
-def _is_held(versioned: sa.Table) -> sa.ColumnElement[bool]:
+def _is_held(versioned: sa.FromClause) -> sa.ColumnElement[bool]:
     """Whether a row that has ended is visible at a snapshot of the lake."""
     snapshot = t.snapshot.alias()
     seen = sa.exists().where(
@@ -150,12 +151,8 @@ def _is_dead(versioned: sa.Table) -> sa.ColumnElement[bool]:
 def _gone_tables(connection: sa.Connection) -> list[int]:
     """The tables that no snapshot has. A table has a row for each name that it had: one living row keeps it."""
     living = t.table.alias()
-    snapshot = t.snapshot.alias()
-    held = sa.exists().where(
-        snapshot.c.snapshot_id >= living.c.begin_snapshot, snapshot.c.snapshot_id < living.c.end_snapshot
-    )
     living_ids = sa.select(living.c.table_id).where(
-        living.c.table_id.is_not(None), sa.or_(living.c.end_snapshot.is_(None), held.correlate(living))
+        living.c.table_id.is_not(None), sa.or_(living.c.end_snapshot.is_(None), _is_held(living))
     )
     query = sa.select(t.table.c.table_id).distinct().where(t.table.c.table_id.not_in(living_ids))
     return sorted(connection.scalars(query))
@@ -188,9 +185,10 @@ def _schedule_files(connection: sa.Connection, catalog: Catalog, gone_tables: Co
         ):
             query = sa.select(id_column.label("id"), table.c.table_id, table.c.path, table.c.path_is_relative)
             paths[table].update(_full_paths(connection.execute(query.where(condition)), folders, catalog.data_path))
+    rows = SnapshotRows(connection, catalog, catalog.latest_snapshot(connection))
     for table in (data, deletes):
-        if paths[table]:
-            _schedule(connection, catalog, sorted(paths[table].items()))
+        rows.schedule_for_deletion(sorted(paths[table].items()))
+    rows.flush()
     for described in (*_OF_DATA_FILES, data):
         _delete_by_id(connection, described, described.c.data_file_id, paths[data])
     _delete_by_id(connection, deletes, deletes.c.delete_file_id, paths[deletes])
@@ -218,15 +216,6 @@ def _full_paths(
     for row in rows:
         folder = folders[row.table_id][-1] if row.table_id in folders else data_path
         yield row.id, resolve(folder, row.path, row.path_is_relative)
-
-
-def _schedule(connection: sa.Connection, catalog: Catalog, files: Iterable[tuple[int, str]]) -> None:
-    now = datetime.datetime.now(datetime.timezone.utc)
-    rows = []
-    for file_id, path in files:
-        relative, is_relative = relative_to(path, catalog.data_path)
-        rows.append({"data_file_id": file_id, "path": relative, "path_is_relative": is_relative, "schedule_start": now})
-    catalog.database.insert(connection, t.files_scheduled_for_deletion, rows)
 
 
 def _delete_tables(connection: sa.Connection, gone_tables: Collection[int]) -> None:

@@ -14,9 +14,21 @@ from .. import tables as t
 from ..catalog import Catalog
 from ..files import PartitionValues, partition_values
 from ..options import Options
-from ..snapshot import LakeState
+from ..snapshot import Table
 from ..table_summary import inlined_delete_counts, inlined_row_counts
 from .compaction import packed
+
+
+@dataclass(frozen=True)
+class Limits:
+    """From when on it is worth it to maintain a table."""
+
+    small_files: int = 20
+    """How many files fewer a merge makes of it."""
+    deleted_share: float = 0.2
+    """The share of its rows that is deleted."""
+    inlined_rows: int = 1000
+    """How many inlined rows, or inlined deletes, it has."""
 
 
 @dataclass(frozen=True)
@@ -38,96 +50,48 @@ class TableHealth:
     rewritable_bytes: int = 0
     inlined_rows: int = 0
     inlined_deletes: int = 0
-    old_files: int = 0
-    """Data files that only snapshots before this one need."""
     old_bytes: int = 0
+    """The size of data files that only snapshots before this one need."""
     files_without_statistics: int = 0
 
     @property
     def deleted_share(self) -> float:
         return self.deleted_rows / self.rows if self.rows else 0.0
 
+    def needs_flush(self, limits: Limits) -> bool:
+        return max(self.inlined_rows, self.inlined_deletes) >= max(limits.inlined_rows, 1)
+
+    def needs_rewrite(self, limits: Limits) -> bool:
+        return self.rewritable_files > 0 and self.deleted_share >= limits.deleted_share
+
+    def needs_merge(self, limits: Limits) -> bool:
+        return self.small_files - self.merged_files >= max(limits.small_files, 1)
+
 
 def table_health(
     connection: sa.Connection,
     catalog: Catalog,
-    state: LakeState,
+    tables: Sequence[Table],
     options: Options,
     at: int,
-    deleted_share: float | None = None,
-    table_ids: Sequence[int] | None = None,
+    deleted_share: float,
 ) -> dict[int, TableHealth]:
-    """The health of the given tables, or of all, by id. `deleted_share` is by default the option of each table."""
-    data, deleted = t.data_file, t.delete_file
-    chosen = list(state.tables) if table_ids is None else list(table_ids)
-
-    def is_chosen(column: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-        return sa.true() if table_ids is None else column.in_(chosen)
-
-    deletes: dict[int, int] = defaultdict(int)
-    for row in connection.execute(
-        sa.select(deleted.c.data_file_id, sa.case((t.alive(deleted, at), deleted.c.delete_count), else_=0)).where(
-            is_chosen(deleted.c.table_id)
-        )
-    ):
-        deletes[row[0]] += row[1]
-    inlined_deletes: dict[int, int] = defaultdict(int)
-    for table_id, file_id, count in inlined_delete_counts(connection, catalog, at, table_ids):
-        deletes[file_id] += count
-        inlined_deletes[table_id] += count
-    files: dict[int, list[Any]] = defaultdict(list)
-    query = sa.select(
-        data.c.data_file_id,
-        data.c.table_id,
-        data.c.record_count,
-        data.c.file_size_bytes,
-        data.c.begin_snapshot,
-        data.c.partition_id,
-    ).where(t.alive(data, at), is_chosen(data.c.table_id))
-    for row in connection.execute(query.order_by(data.c.begin_snapshot, data.c.row_id_start, data.c.data_file_id)):
-        files[row.table_id].append(row)
-    is_partitioned = any(table.partition for table in state.tables.values())
-    of_chosen = is_chosen(t.file_partition_value.c.table_id)
-    partitions = partition_values(connection, of_chosen) if is_partitioned else {}
-    versions: dict[int, list[int]] = defaultdict(list)
-    begins = t.schema_versions.c
-    for row in connection.execute(
-        sa.select(begins.table_id, begins.begin_snapshot).where(
-            begins.table_id.is_not(None), is_chosen(begins.table_id)
-        )
-    ):
-        versions[row.table_id].append(row.begin_snapshot)
-    without_statistics = _counts(
-        connection,
-        sa.select(data.c.table_id, sa.func.count())
-        .where(
-            t.alive(data, at),
-            is_chosen(data.c.table_id),
-            ~sa.exists().where(t.file_column_stats.c.data_file_id == data.c.data_file_id),
-        )
-        .group_by(data.c.table_id),
-    )
-    old: dict[int, tuple[int, int]] = {}
-    for row in connection.execute(
-        sa.select(data.c.table_id, sa.func.count(), sa.func.sum(data.c.file_size_bytes))
-        .where(data.c.end_snapshot <= at, is_chosen(data.c.table_id))
-        .group_by(data.c.table_id)
-    ):
-        old[row[0]] = (row[1], int(row[2] or 0))
-    inlined_rows = inlined_row_counts(connection, catalog, at, table_ids)
-    result = {}
-    for table_id in chosen:
-        table = state.tables[table_id]
-        target = options.number("target_file_size", table.schema_id, table_id) or 1
-        threshold = deleted_share
-        if threshold is None:
-            threshold = float(options.get("rewrite_delete_threshold", table.schema_id, table_id) or 0)
-        found = files[table_id]
+    """The health of tables by id. Files that have lost `deleted_share` of their rows are rewritable."""
+    ids = [table.id for table in tables]
+    files, versions = _current_files(connection, ids, at), _schema_versions(connection, ids)
+    deletes, inlined_deletes = _deletes(connection, catalog, ids, at)
+    inlined_rows = inlined_row_counts(connection, catalog, at, ids)
+    partitions = partition_values(connection, t.file_partition_value.c.table_id.in_(ids))
+    old_bytes, without_statistics = _old_bytes(connection, ids, at), _files_without_statistics(connection, ids, at)
+    health = {}
+    for table in tables:
+        target = options.number("target_file_size", table.schema_id, table.id) or 1
+        found = files[table.id]
         lost = {row.data_file_id: deletes[row.data_file_id] for row in found if row.data_file_id in deletes}
-        rewritable = [row for row in found if 0 < lost.get(row.data_file_id, 0) >= threshold * row.record_count]
+        rewritable = [row for row in found if 0 < lost.get(row.data_file_id, 0) >= deleted_share * row.record_count]
         small = [row for row in found if row.data_file_id not in lost and row.file_size_bytes < target]
-        bins = _merge_bins(small, sorted(versions[table_id]), partitions, target)
-        result[table_id] = TableHealth(
+        bins = _merge_bins(small, sorted(versions[table.id]), partitions, target)
+        health[table.id] = TableHealth(
             files=len(found),
             bytes=sum(row.file_size_bytes for row in found),
             small_files=sum(map(len, bins)),
@@ -137,13 +101,75 @@ def table_health(
             deleted_rows=sum(lost.values()),
             rewritable_files=len(rewritable),
             rewritable_bytes=sum(row.file_size_bytes for row in rewritable),
-            inlined_rows=inlined_rows.get(table_id, 0),
-            inlined_deletes=inlined_deletes[table_id],
-            old_files=old.get(table_id, (0, 0))[0],
-            old_bytes=old.get(table_id, (0, 0))[1],
-            files_without_statistics=without_statistics.get(table_id, 0),
+            inlined_rows=inlined_rows.get(table.id, 0),
+            inlined_deletes=inlined_deletes[table.id],
+            old_bytes=old_bytes.get(table.id, 0),
+            files_without_statistics=without_statistics.get(table.id, 0),
         )
-    return result
+    return health
+
+
+def _current_files(connection: sa.Connection, table_ids: Sequence[int], at: int) -> dict[int, list[Any]]:
+    """The data files of each table, in the order in which their rows were inserted."""
+    data = t.data_file
+    query = sa.select(
+        data.c.data_file_id,
+        data.c.table_id,
+        data.c.record_count,
+        data.c.file_size_bytes,
+        data.c.begin_snapshot,
+        data.c.partition_id,
+    ).where(t.alive(data, at), data.c.table_id.in_(table_ids))
+    files: dict[int, list[Any]] = defaultdict(list)
+    for row in connection.execute(query.order_by(data.c.begin_snapshot, data.c.row_id_start, data.c.data_file_id)):
+        files[row.table_id].append(row)
+    return files
+
+
+def _deletes(
+    connection: sa.Connection, catalog: Catalog, table_ids: Sequence[int], at: int
+) -> tuple[dict[int, int], dict[int, int]]:
+    """The deleted rows of each data file that has deletes at any snapshot, and the inlined ones of each table."""
+    deleted = t.delete_file
+    count = sa.case((t.alive(deleted, at), deleted.c.delete_count), else_=0)
+    of_files: dict[int, int] = defaultdict(int)
+    for row in connection.execute(sa.select(deleted.c.data_file_id, count).where(deleted.c.table_id.in_(table_ids))):
+        of_files[row[0]] += row[1]
+    inlined: dict[int, int] = defaultdict(int)
+    for table_id, file_id, inlined_count in inlined_delete_counts(connection, catalog, at, table_ids):
+        of_files[file_id] += inlined_count
+        inlined[table_id] += inlined_count
+    return of_files, inlined
+
+
+def _schema_versions(connection: sa.Connection, table_ids: Sequence[int]) -> dict[int, list[int]]:
+    """The snapshots in which the schema versions of each table began."""
+    version = t.schema_versions.c
+    versions: dict[int, list[int]] = defaultdict(list)
+    for row in connection.execute(
+        sa.select(version.table_id, version.begin_snapshot).where(version.table_id.in_(table_ids))
+    ):
+        versions[row.table_id].append(row.begin_snapshot)
+    return versions
+
+
+def _files_without_statistics(connection: sa.Connection, table_ids: Sequence[int], at: int) -> dict[int, int]:
+    data = t.data_file
+    query = sa.select(data.c.table_id, sa.func.count()).where(
+        t.alive(data, at),
+        data.c.table_id.in_(table_ids),
+        ~sa.exists().where(t.file_column_stats.c.data_file_id == data.c.data_file_id),
+    )
+    return {row[0]: int(row[1]) for row in connection.execute(query.group_by(data.c.table_id))}
+
+
+def _old_bytes(connection: sa.Connection, table_ids: Sequence[int], at: int) -> dict[int, int]:
+    """The size of the files that only earlier snapshots need."""
+    data = t.data_file.c
+    query = sa.select(data.table_id, sa.func.sum(data.file_size_bytes)).where(
+        data.end_snapshot <= at, data.table_id.in_(table_ids)
+    )
+    return {row[0]: int(row[1] or 0) for row in connection.execute(query.group_by(data.table_id))}
 
 
 def _merge_bins(
@@ -156,7 +182,3 @@ def _merge_bins(
         groups[version, row.partition_id, partitions.get(row.data_file_id)].append(row)
     bins = (b for group in groups.values() for b in packed(group, lambda row: int(row.file_size_bytes), target))
     return [file_bin for file_bin in bins if len(file_bin) > 1]
-
-
-def _counts(connection: sa.Connection, query: sa.Select[Any]) -> dict[int, int]:
-    return {row[0]: int(row[1]) for row in connection.execute(query)}

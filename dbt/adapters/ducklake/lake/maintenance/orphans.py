@@ -40,7 +40,7 @@ def delete_orphaned_files(
     the same database, or given here.
     """
     if not dry_run:
-        catalog.check_writable()
+        catalog.check_maintainable()
     folder = DataFolder(catalog.data_path, store, catalog.database)
     # The catalog is read after the listing. So it names each file that a transaction committed before.
     candidates = {

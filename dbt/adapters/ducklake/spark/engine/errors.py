@@ -18,6 +18,11 @@ _IS_TRANSLATED = "_lake_is_translated"
 _ABORTED_JOB = re.compile(r"^(?:org\.apache\.spark\.\w+: )?Job aborted.*?\): (?:[\w.$]+: )?", re.DOTALL)
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, or its kind if it has none."""
+    return next(iter(message_of(error).splitlines()), "") or type(error).__name__
+
+
 def message_of(error: BaseException) -> str:
     """Returns the message of an error without query plans and stack traces, with the text of the query's author."""
     text = str(error).strip() or type(error).__name__

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from ...lake.durations import is_duration, moment_before
 from ...lake.errors import LakeError
-from ...lake.options import is_duration, moment_before, parse_size
+from ...lake.options import parse_size
 from ...lake.tables import UTC, parse_instant
 from ..sql.quoting import string_literal
 

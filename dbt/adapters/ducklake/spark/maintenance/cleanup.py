@@ -7,10 +7,10 @@ import logging
 
 import pyarrow as pa
 
+from ...lake.durations import moment_before
 from ...lake.errors import LakeError
 from ...lake.maintenance import cleanup, orphans
 from ...lake.maintenance.table_folders import table_folders
-from ...lake.options import moment_before
 from ...lake.tables import UTC
 from .context import MaintenanceContext
 
@@ -33,13 +33,10 @@ def cleanup_old_files(
     The moment is by default as long ago as the option `delete_older_than` says, or else 2 days. With `table_name`, only
     files in the folder of that table are deleted.
     """
-    if not dry_run:
-        context.lake.catalog.check_maintainable()
-    limit = _limit(context, "ducklake_cleanup_old_files", older_than, cleanup_all)
     deleted = cleanup.cleanup_old_files(
         context.lake.catalog,
         context.lake.file_store,
-        older_than=limit,
+        older_than=_limit(context, "ducklake_cleanup_old_files", older_than, cleanup_all),
         folders=_folders(context, table_name, schema),
         dry_run=dry_run,
     )
@@ -60,13 +57,10 @@ def delete_orphaned_files(
     The moment is by default as long ago as the option `delete_older_than` says, or else 2 days. With `table_name`, only
     files in the folder of that table are deleted.
     """
-    if not dry_run:
-        context.lake.catalog.check_maintainable()
-    limit = _limit(context, "ducklake_delete_orphaned_files", older_than, cleanup_all)
     deleted = orphans.delete_orphaned_files(
         context.lake.catalog,
         context.lake.file_store,
-        older_than=limit,
+        older_than=_limit(context, "ducklake_delete_orphaned_files", older_than, cleanup_all),
         folders=_folders(context, table_name, schema),
         dry_run=dry_run,
         other_lakes=[lake.catalog for lake in context.other_lakes],

@@ -15,17 +15,17 @@ import sqlalchemy as sa
 from pyspark import inheritable_thread_target
 
 from ...lake.commit.staged import Compaction
-from ...lake.errors import ConflictError
+from ...lake.errors import CommitUnknownError, ConflictError
 from ...lake.files import DataFile, NewDataFile, name_maps, table_files
 from ...lake.maintenance.compaction import FileBin
 from ...lake.snapshot import Table
 from ...lake.sorting import SortKey, SortSpec
 from ...lake.transaction import Transaction
-from ..read.scan import TableScan, scan_dataframe
+from ..read.scan import TableScan
 from ..sql.kept_text import table_as_text
 from ..write.writer import write_moved_rows
 from .context import MaintenanceContext
-from .written_files import discard_files
+from .moved_rows import MAX_ROUNDS, ROW_ID, SNAPSHOT_ID, discard_files, read_rows
 from .z_order import z_order_expression
 
 logger = logging.getLogger(__name__)
@@ -37,8 +37,6 @@ STEP_BYTES_IN_TIME = 1 << 30
 SMALL_BIN_BYTES = 32 << 20
 """Bins of several partitions up to this size are written by one job, which shuffles their rows."""
 _PARALLEL_JOBS = 4
-_MAX_ROUNDS = 10
-_ROW_ID, _SNAPSHOT = "_lake_row_id", "_lake_snapshot"
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,8 @@ class CompactionPlan:
     message: str
     bins: Callable[[sa.Connection, Transaction, Table], list[FileBin]]
     """Finds the bins of a table in a transaction."""
+    candidates: Callable[[sa.Connection, int], set[int]]
+    """Finds the tables that may have bins at a snapshot, so that a lake with many tables is not asked for each."""
     is_merge: bool = False
     z_order: tuple[str, ...] = ()
     """The columns by whose z-order the rows of new files are sorted, in place of the table's own order."""
@@ -74,7 +74,7 @@ def compact_table(
 ) -> Totals:
     """Compacts the bins that a plan finds in a table. Those that writers changed meanwhile are planned anew."""
     totals = Totals()
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         transaction = context.begin(plan.message)
         table = transaction.state.tables.get(table_id)
         if table is None:
@@ -120,6 +120,8 @@ def _compact_step(
     if not bins:
         return []
     table = transaction.state.tables[table_id]
+    if not plan.is_merge and any(b.columns != table.columns for b in bins):
+        return []  # the table was altered since its files were planned, and new files are to have its columns of now
     jobs = _jobs(bins, plan, is_sorted=bool(plan.z_order) or table.sort is not None)
     finished: list[Compaction] = []
     try:
@@ -129,7 +131,9 @@ def _compact_step(
             for compactions in pool.map(run, jobs):
                 finished += compactions
         committed = _commit(context, transaction, table_id, plan.message, finished)
-    except BaseException:
+    except CommitUnknownError:
+        raise  # the snapshot may have the files
+    except Exception:
         discard_files(context, transaction, table, (file for c in finished for file in c.files))
         raise
     left_over = (file for c in finished if c not in committed for file in c.files)
@@ -212,8 +216,7 @@ def _run(
     with context.lake.catalog.read() as connection:
         maps = name_maps(connection, table.id) if any(f.mapping_id is not None for f in files) else {}
     scan = TableScan(table_as_text(table), transaction.base.id, files, maps)
-    rows = scan_dataframe(context.planner.spark, context.lake.file_reader, scan, with_virtual_columns=True)
-    rows = rows.toDF(*(c.name for c in table.columns), _ROW_ID, _SNAPSHOT)
+    rows = read_rows(context, table, scan)
     row_count = sum(file.live_rows for file in files)
     if plan.z_order:
         key = z_order_expression(rows, plan.z_order, row_count)
@@ -221,8 +224,8 @@ def _run(
     written = write_moved_rows(
         rows,
         context.write_target(transaction, table),
-        _ROW_ID,
-        _SNAPSHOT if plan.is_merge else None,
+        ROW_ID,
+        SNAPSHOT_ID if plan.is_merge else None,
         first.partition_values if job.is_one_partition else None,
         len(job.bins),
         sum(b.live_bytes for b in job.bins) / max(row_count, 1) if plan.moves_partitions else None,

@@ -51,13 +51,15 @@ class MaintenanceContext:
         """
         if table_name is not None:
             return [self.table(state, table_name, schema)]
-        schemas = [state.schema(schema)] if schema is not None else list(state.schemas.values())
-        return [
-            table
-            for found in sorted(schemas, key=lambda s: s.name)
-            for table in sorted(state.tables.values(), key=lambda t: t.name)
-            if table.schema_id == found.id and options.flag("auto_compact", found.id, table.id)
-        ]
+        in_schema = None if schema is None else state.schema(schema).id
+        return sorted(
+            (
+                table
+                for table in state.tables.values()
+                if in_schema in (None, table.schema_id) and options.flag("auto_compact", table.schema_id, table.id)
+            ),
+            key=lambda table: (state.schema_of(table).name, table.name),
+        )
 
     def table(self, state: LakeState, name: str, schema: str | None = None) -> Table:
         """The table of a name, which may have its schema in front. Raises if there is none."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from ...lake.durations import moment_before
 from ...lake.errors import LakeError
 from ...lake.maintenance import expiry
-from ...lake.options import moment_before
 from ...lake.tables import UTC
 from ..read.catalog_functions import snapshot_table
 from .context import MaintenanceContext

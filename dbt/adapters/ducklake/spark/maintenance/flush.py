@@ -18,22 +18,20 @@ from ...lake.deletes import (
     inlined_deletes_as_files,
     write_delete_file_with_snapshots,
 )
-from ...lake.errors import ConflictError, LakeError
+from ...lake.errors import CommitUnknownError, ConflictError, LakeError
 from ...lake.files import NewDataFile
 from ...lake.inlined import StoredRows, read_stored_rows
 from ...lake.paths import resolve
 from ...lake.snapshot import Table
+from ...lake.table_summary import tables_with_inlined_data
 from ...lake.transaction import Transaction
-from ..read.scan import INTERNAL_ROW_ID, INTERNAL_SNAPSHOT_ID, TableScan, scan_dataframe
+from ..read.scan import INTERNAL_ROW_ID, INTERNAL_SNAPSHOT_ID, TableScan
 from ..sql.kept_text import table_as_text
 from ..write.local_files import can_write_locally, write_local_file
 from ..write.target import WriteTarget
 from ..write.writer import write_moved_rows
 from .context import MaintenanceContext
-from .written_files import discard_files
-
-_MAX_ROUNDS = 10
-_ROW_ID, _SNAPSHOT = "_lake_row_id", "_lake_snapshot"
+from .moved_rows import MAX_ROUNDS, ROW_ID, SNAPSHOT_ID, discard_files, read_rows
 
 
 def flush_inlined_data(
@@ -48,11 +46,18 @@ def flush_inlined_data(
 
     `schema` and `schema_name` are the same; the reference has the latter.
     """
+    if not dry_run:
+        context.lake.catalog.check_writable()
     transaction = context.lake.begin()
     flushed: dict[str, list[object]] = {"schema_name": [], "table_name": [], "rows_flushed": []}
     if dry_run:
         flushed["bytes"] = []
-    for table in context.tables(transaction.state, transaction.options, table_name, schema or schema_name):
+    tables = context.tables(transaction.state, transaction.options, table_name, schema or schema_name)
+    if table_name is None:
+        with context.lake.catalog.read() as connection:
+            candidates = tables_with_inlined_data(connection, context.lake.catalog, transaction.base.id)
+        tables = [table for table in tables if table.id in candidates]
+    for table in tables:
         in_schema = transaction.state.schema_of(table).name
         if dry_run:
             stored = _stored_rows(context, transaction, table)
@@ -69,7 +74,7 @@ def flush_inlined_data(
 
 def _flush_table(context: MaintenanceContext, table_id: int, message: str) -> int:
     """Flushes one table, again if somebody deletes its rows meanwhile. Returns the number of inlined rows."""
-    for attempt in range(_MAX_ROUNDS):
+    for attempt in range(MAX_ROUNDS):
         transaction = context.begin(message)
         table = transaction.state.tables.get(table_id)
         if table is None:
@@ -86,11 +91,13 @@ def _flush_table(context: MaintenanceContext, table_id: int, message: str) -> in
             transaction.flush(table, flushes, deletes)
             transaction.commit()
             return sum(len(part.rows) for part in stored)
-        except BaseException as error:
+        except CommitUnknownError:
+            raise  # the snapshot may have the files
+        except Exception as error:
             files = [file for flush in flushes for file in flush.files]
             delete_files = [found.delete_file for found in deletes.values() if found.delete_file is not None]
             discard_files(context, transaction, table, files, delete_files)
-            if not isinstance(error, ConflictError) or attempt + 1 == _MAX_ROUNDS:
+            if not isinstance(error, ConflictError) or attempt + 1 == MAX_ROUNDS:
                 raise
     raise AssertionError("the last round returns or raises")
 
@@ -129,10 +136,8 @@ def _write(context: MaintenanceContext, transaction: Transaction, table: Table, 
         files = write_local_file(rows.rename_columns(_unique_names(then, rows)), target, internal)
     else:
         scan = TableScan(table_as_text(then), transaction.base.id, (), {}, stored.rows)
-        rows = scan_dataframe(context.planner.spark, context.lake.file_reader, scan, with_virtual_columns=True)
-        rows = rows.toDF(*(c.name for c in then.columns), _ROW_ID, _SNAPSHOT)
         values = () if then.partition is None else None
-        files = write_moved_rows(rows, target, _ROW_ID, _SNAPSHOT, values)
+        files = write_moved_rows(read_rows(context, then, scan), target, ROW_ID, SNAPSHOT_ID, values)
     if sum(file.record_count for file in files) != len(stored.rows):
         raise LakeError(f"table {table.name} has {len(stored.rows)} inlined rows, and the files written have others")
     places: dict[tuple[int, int], tuple[int, int]] = {}

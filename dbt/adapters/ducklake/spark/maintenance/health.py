@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import sqlalchemy as sa
 
 from ...lake import tables as t
-from ...lake.maintenance.health import TableHealth, table_health
+from ...lake.maintenance.health import Limits, TableHealth, table_health
+from ...lake.snapshot import Table
+from ...lake.transaction import Transaction
 from ..sql.quoting import string_literal
 from .cleanup import delete_orphaned_files
 from .context import MaintenanceContext
-from .maintain import DELETED_SHARE, INLINED_ROWS, SMALL_FILES
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ def health(
     table_name: str | None = None,
     *,
     schema: str | None = None,
-    small_files: int = SMALL_FILES,
-    deleted_share: float = DELETED_SHARE,
-    inlined_rows: int = INLINED_ROWS,
+    small_files: int = Limits.small_files,
+    deleted_share: float = Limits.deleted_share,
+    inlined_rows: int = Limits.inlined_rows,
     orphans: bool = True,
 ) -> pa.Table:
     """Measures tables, or the whole lake, and names the commands that mend what is beyond the limits.
@@ -39,21 +40,20 @@ def health(
     The limits are those of `ducklake_maintain`. The last row is about the lake: its snapshots, the files that wait for
     their deletion, and, unless `orphans` is false, the files in the data path that no catalog knows.
     """
-    catalog = context.lake.catalog
+    limits = Limits(small_files, deleted_share, inlined_rows)
     transaction = context.lake.begin()
     state = transaction.state
-    tables = context.tables(state, transaction.options, table_name, schema)
-    if table_name is None:  # those that opted out of compaction are shown, too
+    if table_name is not None:
+        tables = [context.table(state, table_name, schema)]
+    else:  # also those that opted out of compaction
         in_schema = None if schema is None else state.schema(schema).id
         tables = [table for table in state.tables.values() if in_schema in (None, table.schema_id)]
-    with catalog.read() as connection:
-        ids = [table.id for table in tables]
-        found = table_health(connection, catalog, state, transaction.options, transaction.base.id, deleted_share, ids)
+    found = measure(context, transaction, tables, deleted_share)
     rows = []
     for table in sorted(tables, key=lambda table: state.qualified_name(table)):
         schema_name, measured = state.schema_of(table).name, found[table.id]
         name = string_literal(state.qualified_name(table))
-        remedies = list(_remedies(measured, name, small_files, deleted_share, inlined_rows))
+        remedies = list(_remedies(measured, name, limits))
         rows.append(
             {
                 "schema_name": schema_name,
@@ -73,6 +73,15 @@ def health(
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
 
+def measure(
+    context: MaintenanceContext, transaction: Transaction, tables: Sequence[Table], deleted_share: float
+) -> dict[int, TableHealth]:
+    """The health of tables at the snapshot of a transaction, by table id."""
+    catalog = context.lake.catalog
+    with catalog.read() as connection:
+        return table_health(connection, catalog, tables, transaction.options, transaction.base.id, deleted_share)
+
+
 _SCHEMA = pa.schema(
     [
         *[(name, pa.string()) for name in ("schema_name", "table_name")],
@@ -87,19 +96,17 @@ _SCHEMA = pa.schema(
 )
 
 
-def _remedies(
-    health: TableHealth, name: str, small_files: int, deleted_share: float, inlined_rows: int
-) -> Iterator[_Remedy]:
-    if max(health.inlined_rows, health.inlined_deletes) >= max(inlined_rows, 1):
+def _remedies(health: TableHealth, name: str, limits: Limits) -> Iterator[_Remedy]:
+    if health.needs_flush(limits):
         count = health.inlined_rows + health.inlined_deletes
         yield _Remedy(f"call ducklake_flush_inlined_data({name})", 0, f"{count} rows in the catalog")
-    if health.rewritable_files and health.deleted_share >= deleted_share:
+    if health.needs_rewrite(limits):
         yield _Remedy(
-            f"call ducklake_rewrite_data_files({name}, delete_threshold => {deleted_share})",
+            f"call ducklake_rewrite_data_files({name}, delete_threshold => {limits.deleted_share})",
             health.rewritable_bytes,
             f"{health.deleted_rows} deleted rows",
         )
-    if health.small_files - health.merged_files >= max(small_files, 1):
+    if health.needs_merge(limits):
         saved = health.small_files - health.merged_files
         yield _Remedy(f"call ducklake_merge_adjacent_files({name})", health.small_bytes, f"{saved} files")
     if health.files_without_statistics:

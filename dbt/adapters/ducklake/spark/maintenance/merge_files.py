@@ -9,6 +9,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from ...lake.errors import LakeError
+from ...lake.files import table_files
 from ...lake.maintenance.compaction import (
     FileBin,
     StoredFile,
@@ -16,6 +17,8 @@ from ...lake.maintenance.compaction import (
     bins_to_migrate,
     bins_to_rewrite,
     stored_files,
+    tables_with_deletes,
+    tables_with_files,
 )
 from ...lake.options import Options
 from ...lake.predicates import Predicate
@@ -57,7 +60,12 @@ def merge_adjacent_files(
         files = _stored_files(context, connection, transaction, table, where)
         return bins_to_merge(files, target, min_file_size or 0, max_file_size)
 
-    operation = CompactionPlan("ducklake_merge_adjacent_files", plan, is_merge=True, z_order=tuple(zorder_by))
+    def candidates(connection: sa.Connection, at: int) -> set[int]:
+        return tables_with_files(connection, at, least=2)
+
+    operation = CompactionPlan(
+        "ducklake_merge_adjacent_files", plan, candidates, is_merge=True, z_order=tuple(zorder_by)
+    )
     return _compact(context, operation, table_name, schema, max_compacted_files, dry_run)
 
 
@@ -84,7 +92,11 @@ def rewrite_data_files(
         files = _stored_files(context, connection, transaction, table, where)
         return bins_to_rewrite(files, table.columns, _target_file_size(transaction.options, table), threshold)
 
-    return _compact(context, CompactionPlan("ducklake_rewrite_data_files", plan), table_name, schema, None, dry_run)
+    def candidates(connection: sa.Connection, at: int) -> set[int]:
+        return tables_with_deletes(connection, context.lake.catalog, at)
+
+    operation = CompactionPlan("ducklake_rewrite_data_files", plan, candidates)
+    return _compact(context, operation, table_name, schema, None, dry_run)
 
 
 def migrate_partitioning(
@@ -104,7 +116,7 @@ def migrate_partitioning(
     def plan(connection: sa.Connection, transaction: Transaction, table: Table) -> list[FileBin]:
         return bins_to_migrate(connection, _stored_files(context, connection, transaction, table), table, STEP_BYTES)
 
-    operation = CompactionPlan("ducklake_migrate_partitioning", plan, moves_partitions=True)
+    operation = CompactionPlan("ducklake_migrate_partitioning", plan, tables_with_files, moves_partitions=True)
     return _compact(context, operation, table_name, schema, max_steps, dry_run)
 
 
@@ -118,9 +130,16 @@ def _compact(
 ) -> pa.Table:
     """The result has a row for each table that has something to compact."""
     lake = context.lake
+    if not dry_run:
+        lake.catalog.check_writable()
     transaction = lake.begin()
+    tables = context.tables(transaction.state, transaction.options, table_name, schema)
+    if table_name is None:
+        with lake.catalog.read() as connection:
+            candidates = operation.candidates(connection, transaction.base.id)
+        tables = [table for table in tables if table.id in candidates]
     rows = []
-    for table in context.tables(transaction.state, transaction.options, table_name, schema):
+    for table in tables:
         schema_name = transaction.state.schema_of(table).name
         plan = replace(operation, message=f"{operation.message}: {schema_name}.{table.name}")
         if plan.z_order:
@@ -154,7 +173,9 @@ def _stored_files(
     folder = transaction.state.table_folder(context.lake.catalog.data_path, table)
     predicate = None if where is None else _predicate(table, where)
     time_zone = "UTC" if predicate is None else context.planner.time_zone
-    return stored_files(connection, context.lake.catalog, table, folder, transaction.base.id, predicate, time_zone)
+    at = transaction.base.id
+    files = table_files(connection, context.lake.catalog, table, folder, at, predicate, time_zone)
+    return stored_files(connection, table, files, at)
 
 
 def _predicate(table: Table, where: str) -> Predicate:

@@ -27,8 +27,6 @@ def vacuum(
     ones. Snapshots are those of the whole lake. So of a single table none expires, and `retain_hours` can only keep its
     files for longer.
     """
-    if not dry_run:
-        context.lake.catalog.check_writable()
     limit = None
     if retain_hours is not None:
         limit = datetime.datetime.now(UTC) - datetime.timedelta(hours=min(retain_hours, _HOURS_OF_CENTURIES))

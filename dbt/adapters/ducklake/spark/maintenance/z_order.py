@@ -54,12 +54,10 @@ def z_order_expression(rows: DataFrame, names: Sequence[str], row_count: int) ->
 
 def _bounds(values: Any) -> list[Any]:
     """At most 63 values that cut the sample into ranges of about as many rows."""
-    in_order = pc.sort_indices(values.drop_null())
+    known = values.drop_null()
+    in_order = known.take(pc.sort_indices(known))
     count = len(in_order)
-    if not count:
-        return []
-    chosen = [in_order[count * i // 2**_BITS].as_py() for i in range(1, 2**_BITS)]
-    return list(dict.fromkeys(values.drop_null()[i].as_py() for i in chosen))
+    return list(dict.fromkeys(in_order[count * i // 2**_BITS].as_py() for i in range(1, 2**_BITS))) if count else []
 
 
 def _text(value: Any) -> str:

@@ -71,15 +71,11 @@ class QueryContext:
 
     def relation(self, parts: Sequence[str]) -> tuple[Lake, LakeState, Table | View]:
         """The relation that a dotted name stands for, and its lake. Raises if there is none."""
-        resolved = self.resolve_name(parts)
-        if resolved is None:
+        found = self.find_relation(parts)
+        if found is None:
             raise self.not_found(parts)
-        lake, schema, name = resolved
-        state = self.transaction_on(lake.name).state
-        relation = state.find_relation(schema, name)
-        if relation is None:
-            raise self.not_found(parts)
-        return lake, state, relation
+        lake, _, relation = found
+        return lake, self.transaction_on(lake.name).state, relation
 
     def find_relation(self, parts: Sequence[str]) -> tuple[Lake, str, Table | View] | None:
         """The lake, the schema and the relation that a dotted name stands for, if there is one."""
