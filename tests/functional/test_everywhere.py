@@ -69,7 +69,9 @@ def last_events_are_counted(address: LakeAddress) -> bool:
 @pytest.mark.parametrize("kind", ["postgres", "duckdb", "mysql"])
 def test_the_shop_is_built_on_every_catalog(kind: str, new_lake: Callable[[str], LakeAddress], tmp_path: Path) -> None:
     address = new_lake(kind)
-    target = {"catalog": address.catalog, "data_path": address.data_path, "encrypted": kind == "postgres"}
+    publish = "node" if kind == "mysql" else "run"
+    target = {"catalog": address.catalog, "data_path": address.data_path, "publish": publish}
+    target["encrypted"] = kind == "postgres"
     build(tmp_path, target)
     build(tmp_path, target, *LATER)
     encrypted = {path.read_bytes()[:4] == b"PARE" for path in Path(address.data_path).rglob("*.parquet")}
