@@ -159,6 +159,45 @@ class TestPublishedRun(PublishedRuns):
         assert found["aside"]["status"] == "success"
 
 
+class TestPreview(PublishedRuns):
+    def test_what_would_change_is_told_and_nothing_is_published(
+        self, project: Any, ask: Ask, lake_folder: Path
+    ) -> None:
+        run_dbt(["build"])
+        _, log = run_dbt_and_capture(["run-operation", "ducklake_preview"])
+        assert f"Published as snapshot {ask(SNAPSHOTS)[-1][0]}:" in log
+        before, files = ask(SNAPSHOTS), set(lake_folder.rglob("*.parquet"))
+        write_file(
+            LINES.replace("n + 1", "n + 2") + "union all select 7, 7", project.project_root, "models", "lines.sql"
+        )
+        write_file("select 1 as one", project.project_root, "models", "extra.sql")
+        _, log = run_dbt_and_capture(["build", "--vars", "ducklake_preview: only"])
+        assert "Nothing is published, since it was a preview" in log
+        assert ask(SNAPSHOTS) == before
+        assert set(lake_folder.rglob("*.parquet")) == files
+        content = json.loads(Path(project.project_root, "target", "ducklake_preview.json").read_text())
+        relations = {r["relation"].split(".")[-1]: r for r in content["relations"]}
+        assert {name: [r[k] for k in ("change", "added", "removed", "changed")] for name, r in relations.items()} == {
+            "audit": ["changed", 2, 0, 0],
+            "numbers": ["changed", 0, 0, 0],
+            "orders": ["changed", 0, 0, 0],
+            "lines": ["changed", 1, 0, 2],
+            "aside": ["changed", 0, 0, 0],
+            "extra": ["created", None, None, None],
+        }
+        assert (relations["lines"]["rows_before"], relations["lines"]["rows_after"]) == (2, 3)
+        assert relations["lines"]["node_id"] == "model.test.lines"
+        _, log = run_dbt_and_capture(["run-operation", "ducklake_preview"])
+        assert "Not published:" in log
+        assert "it was a preview" in log
+
+    def test_a_refused_run_tells_what_it_would_have_changed(self, project: Any) -> None:
+        run_dbt(["build", "--vars", "factor: 3"], expect_pass=False)
+        _, log = run_dbt_and_capture(["run-operation", "ducklake_preview"])
+        assert "not published" in log
+        assert f"{project.test_schema}.orders" in log
+
+
 class TestNewChangesOfTheSameRun(PublishedRuns):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -107,7 +107,8 @@ class DucklakeAdapter(HistoryMethods):
                     self._publication.begin()
             yield
             if name == "master":
-                self._publication.end_of_connection()
+                with self.connections.exception_handler("publish: run"):
+                    self._publication.end_of_connection()
 
     def cancel_open_connections(self) -> Iterable[str]:
         self._publication.cancel()

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.event_manager_client import get_event_manager
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 
 from .credentials import PUBLISH, PUBLISH_ON_FAILURE
 from .history.node_commit import dbt_command, default_message, invocation_info
 from .history.run_commit import run_commit_info
 from .lake.errors import CommitUnknownError, LakeError
 from .node_info import NodeInfo
+from .run_preview import RelationPreview, preview, preview_table, write_preview
 from .run_results import amend_run_results
 from .spark.session import LakeSession
-from .spark.shared_transaction import Fold
+from .spark.shared_transaction import Fold, SharedTransaction
 
 logger = AdapterLogger("DuckLake")
+
+PREVIEW_VARIABLE = "ducklake_preview"
+"""The variable of `--vars` that has the rows of changed tables compared: `rows`, or `only` to publish nothing."""
 
 _COMMANDS = frozenset(("build", "run", "seed", "snapshot", "test", "clone", "retry"))
 _FAILED = frozenset(("error", "fail", "runtime error", "partial success"))
@@ -141,6 +146,12 @@ def kept_folds(folds: Collection[Fold], left_out_nodes: Collection[str]) -> list
     return kept
 
 
+def _key(node: Any) -> Sequence[str]:
+    """The columns of a node's unique_key."""
+    key = getattr(getattr(node, "config", None), "unique_key", None)
+    return [key] if isinstance(key, str) else list(key or ())
+
+
 def _node_id(fold: Fold) -> str | None:
     return fold.label.id if isinstance(fold.label, NodeInfo) else None
 
@@ -166,6 +177,9 @@ class Publication:
         self._follow_ups: list[tuple[str | None, Callable[[], object]]] = []
         is_command = dbt_command(config) in _COMMANDS and hasattr(config, "args")
         self._is_on = is_command and _setting(config, "publish", PUBLISH) == "run"
+        self._preview_setting = (getattr(config, "cli_vars", None) or {}).get(PREVIEW_VARIABLE)
+        if self._preview_setting not in (None, "rows", "only"):
+            raise CompilationError(f"{PREVIEW_VARIABLE} is rows or only, and it is {self._preview_setting!r}")
         self._on_failure = _setting(config, "publish_on_failure", PUBLISH_ON_FAILURE) if self._is_on else None
         self._has_begun = False
         self._is_cancelling = False
@@ -209,40 +223,55 @@ class Publication:
         shared = session.shared
         assert shared is not None
         folds, failures = shared.folds, self.outcome.failures
-        nodes = list(dict.fromkeys(i for f in folds if (i := _node_id(f)) is not None))
-        if failures and self._on_failure == "nothing":
-            base = session.lake().catalog
+        relations = self._preview(session, shared)
+        if self._preview_setting == "only":
+            self._leave_out_all("it was a preview")
+            session.discard_shared()
+            logger.info(f"Nothing is published, since it was a preview.\n{preview_table(relations, None)}")
+        elif failures and self._on_failure == "nothing":
+            more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
             self._leave_out_all(f"{short_name(failures[0])} failed")
             session.discard_shared()
-            more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
             logger.warning(
-                f"Nothing is published, since {short_name(failures[0])}{more} failed: {len(nodes)} changed nodes are"
-                f" dropped, and {base.database.location} is as it was"
+                f"Nothing is published, since {short_name(failures[0])}{more} failed:"
+                f" {session.lake().catalog.database.location} is as it was. What would have changed is told by"
+                " dbt run-operation ducklake_preview"
             )
-            return
-        if failures:
-            self.left_out = left_out(self.outcome, ProjectGraph.of(self._manifest()), folds)
-        kept = kept_folds(folds, self.left_out) if failures else list(folds)
-        infos = [(f.label, f.changed_relations) for f in kept if isinstance(f.label, NodeInfo)]
+        else:
+            if failures:
+                self.left_out = left_out(self.outcome, ProjectGraph.of(self._manifest()), folds)
+            self._commit(session, kept_folds(folds, self.left_out) if failures else list(folds))
+        relations = [replace(r, not_published=self.left_out.get(r.node_id or "")) for r in relations]
+        write_preview(Path(self._config.project_target_path), get_invocation_id(), self.snapshot, relations)
+        if self.snapshot is not None:
+            for follow_up_of, work in self._follow_ups:
+                if follow_up_of not in self.left_out:
+                    work()
+
+    def _commit(self, session: LakeSession, folds: Sequence[Fold]) -> None:
+        infos = [
+            (replace(f.label, message=f.message or f.label.message), f.changed_relations)
+            for f in folds
+            if isinstance(f.label, NodeInfo)
+        ]
         count = len({info.id for info, _ in infos})
-        message = default_message(self._config, f"{count} node{'' if count == 1 else 's'}")
+        nodes = f"{count} node{'' if count == 1 else 's'}"
+        info = run_commit_info(default_message(self._config, nodes), invocation_info(self._config), infos)
         try:
-            result = session.publish(run_commit_info(message, invocation_info(self._config), infos), kept)
+            self.snapshot = session.publish(info, folds).snapshot_id
         except LakeError as error:
             if not isinstance(error, CommitUnknownError):
                 self._leave_out_all("the run could not be published")
             raise DbtRuntimeError(f"the run is not published: {error}") from error
-        self.snapshot = result.snapshot_id
-        for node_id in nodes:
-            if node_id in self.left_out:
-                logger.warning(f"Not published: {short_name(node_id)}, since {self.left_out[node_id]}")
-        if self.snapshot is None:
-            logger.info("Nothing to publish: no node changed anything")
-        else:
-            logger.info(f"Published {count} node{'' if count == 1 else 's'} as snapshot {self.snapshot}")
-        for follow_up_of, work in self._follow_ups:
-            if follow_up_of not in self.left_out:
-                work()
+        for node_id, reason in self.left_out.items():
+            logger.warning(f"Not published: {short_name(node_id)}, since {reason}")
+        published = "Nothing to publish: no node changed anything"
+        logger.info(published if self.snapshot is None else f"Published {nodes} as snapshot {self.snapshot}")
+
+    def _preview(self, session: LakeSession, shared: SharedTransaction) -> list[RelationPreview]:
+        nodes = getattr(self._manifest(), "nodes", {})
+        keys = {node_id: _key(node) for node_id, node in nodes.items()}
+        return preview(session, shared, keys, compares_rows=self._preview_setting is not None)
 
     def end(self, failed: bool) -> None:
         """Ends a run that no connection ended: it is published, or dropped if the command failed."""

@@ -47,9 +47,27 @@ def changes(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> D
 def staged_changes(
     spark: SparkSession, file_reader: FileReader, before: TableScan, now: TableScan, snapshot: int
 ) -> DataFrame:
-    """The changes that a transaction has staged, by the scans of a table without them and with them.
+    """The changes that a transaction has staged, as those of the coming `snapshot`. For the scans see `_staged`."""
+    gone, added = _staged(spark, file_reader, before, now)
+    inserted, deleted = (rows.withColumn(_SNAPSHOT, F.lit(snapshot).cast("bigint")) for rows in (added, gone))
+    return _change_columns(_with_change_types(inserted, deleted), now.table)
 
-    The rows bear the number of the coming `snapshot`. Files that the transaction left alone are not read.
+
+def staged_rows_with_id(
+    spark: SparkSession, file_reader: FileReader, before: TableScan, now: TableScan, row_id: str
+) -> tuple[DataFrame, DataFrame]:
+    """The rows that a transaction has deleted and those that it has added, with their ids in a column of this name."""
+    names = [*(c.name for c in now.table.columns), row_id]
+    gone, added = (rows.drop(_SNAPSHOT).toDF(*names) for rows in _staged(spark, file_reader, before, now))
+    return gone, added
+
+
+def _staged(
+    spark: SparkSession, file_reader: FileReader, before: TableScan, now: TableScan
+) -> tuple[DataFrame, DataFrame]:
+    """The deleted and the added rows, by the scans of a table without what is staged and with it.
+
+    Files that the transaction left alone are not read.
     """
     files_now = {file.id: file for file in now.files}
     changed = [file for file in before.files if files_now.get(file.id) != file]
@@ -57,9 +75,7 @@ def staged_changes(
     ids_left = _scan(spark, file_reader, replace(now, files=left)).select(F.col(_ROW_ID).alias("_lake_left"))
     gone = _scan(spark, file_reader, replace(before, table=now.table, files=changed))
     gone = gone.join(ids_left, F.col(_ROW_ID) == F.col("_lake_left"), "left_anti")
-    added = _scan(spark, file_reader, replace(now, files=[f for f in now.files if f.id < 0], inlined=None))
-    inserted, deleted = (rows.withColumn(_SNAPSHOT, F.lit(snapshot).cast("bigint")) for rows in (added, gone))
-    return _change_columns(_with_change_types(inserted, deleted), now.table)
+    return gone, _scan(spark, file_reader, replace(now, files=[f for f in now.files if f.id < 0], inlined=None))
 
 
 def _with_change_types(inserted: DataFrame, deleted: DataFrame) -> DataFrame:

@@ -55,10 +55,14 @@ class Arguments:
 
     def bound(self, name: str) -> str:
         """The SQL text of an argument that names a snapshot or a timestamp: `start`, or `start_snapshot`."""
-        text = self.text(name, positional=True) or self.text(f"{name}_snapshot")
-        if text is None or text.strip().lower() == "null":
+        text = self.bound_or_null(name)
+        if text is None:
             raise LakeError(f"{self.function_name} needs a {name}: the number of a snapshot, or a timestamp")
         return text
+
+    def bound_or_null(self, name: str) -> str | None:
+        text = self.text(name, positional=True) or self.text(f"{name}_snapshot")
+        return None if text is None or text.strip().lower() == "null" else text
 
     def version(self, name: str) -> int | None:
         """The number of a snapshot; None for NULL."""

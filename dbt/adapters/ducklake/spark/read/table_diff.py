@@ -18,7 +18,7 @@ from ...lake.types import find_path
 from ..sql.quoting import quoted
 from ..sql.types import query_type
 from ..sql.virtual_columns import ROW_ID
-from .changed_rows import deleted_rows_with_id
+from .changed_rows import deleted_rows_with_id, staged_rows_with_id
 from .context import ResolvedRelation
 from .function_call import TableFunctionCall
 from .lakes import Lake
@@ -32,11 +32,19 @@ def diff(call: TableFunctionCall) -> DataFrame:
 
     Rows are matched by the key, or by row id without one. Only rows that were inserted or deleted between the versions
     are read. If another table of that name took the table's place, all rows of both are compared.
+
+    From NULL to NULL it is what the running transaction has changed.
     """
     name = call.arguments.table_name()
-    from_bound, to_bound = call.arguments.bound("from"), call.arguments.bound("to")
+    from_bound, to_bound = (call.arguments.bound_or_null(bound) for bound in ("from", "to"))
     key = call.arguments.value("key", positional=True)
+    keys = [key] if isinstance(key, str) else list(key or ())
     lake, schema, table_name = call.resolve_name(name)
+    if from_bound is None and to_bound is None:
+        return _staged_diff(call, lake, schema, table_name, keys)
+    if from_bound is None or to_bound is None:
+        missing = "from" if from_bound is None else "to"
+        raise LakeError(f"{call.arguments.function_name} needs a {missing}: the number of a snapshot, or a timestamp")
     start, old_state = call.resolve_bound(lake, from_bound, lake.catalog.snapshot_at_timestamp)
     end, new_state = call.resolve_bound(lake, to_bound, lake.catalog.snapshot_at_timestamp)
     if start.id > end.id:
@@ -55,7 +63,22 @@ def diff(call: TableFunctionCall) -> DataFrame:
     else:
         before = _with_columns_of(table, _rows_with_id(call, lake, old_table, start, old_state))
         after = _rows_with_id(call, lake, table, end, new_state)
-    return _compare(before, after, table, [key] if isinstance(key, str) else list(key or ()))
+    return _compare(before, after, table, keys)
+
+
+def _staged_diff(call: TableFunctionCall, lake: Lake, schema: str, name: str, keys: Sequence[str]) -> DataFrame:
+    """What the running transaction has changed in a table."""
+    transaction = call.context.transaction_on(lake.name)
+    base, state, base_state = transaction.base, transaction.state, transaction.base_state
+    table = call.table(lake, schema, name, base, state)
+    old_table = base_state.tables.get(table.id) or base_state.find_relation(schema, name)
+    now = lake.plan_scan(table, base, state, transaction=transaction)
+    is_same = isinstance(old_table, Table) and old_table.id == table.id
+    was = lake.plan_scan(table, base, state) if is_same else replace(now, files=(), inlined=None)
+    before, after = staged_rows_with_id(call.planner.spark, lake.file_reader, was, now, _ROW_ID)
+    if isinstance(old_table, Table) and not is_same:
+        before = _with_columns_of(table, _rows_with_id(call, lake, old_table, base, base_state))
+    return _compare(before, after, table, keys)
 
 
 def _rows_with_id(
