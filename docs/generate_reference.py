@@ -37,6 +37,9 @@ PROFILE = {
     "read_only": "Refuse every change.",
     "create_if_not_exists": "Create a missing lake.",
     "data_inlining_row_limit": "Used where the lake does not set the [option](options.md) of this name.",
+    "publish": "`node`: each node is a snapshot. `run`: [a command is one](../publishing.md), after its tests passed.",
+    "publish_on_failure": "What `publish: run` publishes [after a failure](../publishing.md#when-something-fails):"
+    " `nothing`, or `passed`.",
     "maintenance": "What a run does for the tables that it writes: `auto`, `off`, or [limits](../dbt-maintenance.md).",
     "encrypted": "Whether the files of a new lake are [encrypted](../storage.md#encryption).",
     "format_version": "The [format version](../connecting.md#format-versions) of a new lake: `'1.0'` or `'1.1'`.",
@@ -144,9 +147,11 @@ OPERATIONS = {
     "ducklake_diff": "Prints the [difference](../table-diff.md#print-a-diff) between two versions of a table.",
     "ducklake_lineage": "Prints the versions of a relation and [what they were built from](../lineage.md).",
     "ducklake_stale": "Prints the [stale](../lineage.md#stale-models) relations.",
+    "ducklake_preview": "Prints what the last [run that is one snapshot](../publishing.md#see-what-a-run-would-change)"
+    " changed, or would have changed.",
     "ducklake_stop_spark": "Stops the Spark that `spark.keep_alive` keeps running.",
 }
-FIELDS_OF_DBT = {"maintenance"}
+FIELDS_OF_DBT = {"maintenance", "publish", "publish_on_failure"}
 """Fields of a profile about nodes, which a LakeSession knows nothing of."""
 
 HELPERS = {"ducklake_call", "ducklake_resolve_relation"}
