@@ -217,7 +217,9 @@ def _duckdb_answer(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Tabl
         if str(kind) == "VARIANT":
             compared = f"nullif({compared}::varchar, '{_NULL_VARIANT}')"
         columns.append(f"{compared} as {_quoted(name)}")
-    return connection.execute(f"select {', '.join(columns)} from ({query})").to_arrow_table()
+    # A change feed of half a million rows never ends with one thread, unless the rows are gathered first.
+    gathered = f"with answer as materialized ({query}) select {', '.join(columns)} from answer"
+    return connection.execute(gathered).to_arrow_table()
 
 
 def _comparable_type(kind: Any) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake.errors import CatalogError, LakeError
 
+from .. import reference
 from ..interop.engines import _quoted, _ticked
 from .comparison import (
     Findings,
@@ -138,6 +140,8 @@ def lakes_in(folder: Path, left_out: Counter[str]) -> Iterator[LakeFile]:
                     yield LakeFile(f"sqlite:{path}")
         elif start[8:12] == b"DUCK":
             try:
+                if _is_still_open(path):
+                    path = _copied(path)
                 schemas = _schemas_with_a_lake(path)
             except duckdb.Error as error:
                 left_out[f"the catalog's file does not open: {_kind_of(error)}"] += 1
@@ -146,10 +150,31 @@ def lakes_in(folder: Path, left_out: Counter[str]) -> Iterator[LakeFile]:
                 yield LakeFile(f"duckdb:{path}", metadata_schema=None if schema == "main" else schema)
 
 
+def _is_still_open(path: Path) -> bool:
+    """Whether a DuckDB of this process has the file open. After some failed commits the reference never closes it."""
+    try:
+        with duckdb.connect() as connection:
+            connection.execute(f"attach {reference.literal(str(path))} as catalog_of_a_lake (read_only)")
+    except duckdb.BinderException as error:
+        if "Unique file handle conflict" not in str(error):
+            raise
+        return True
+    return False
+
+
+def _copied(path: Path) -> Path:
+    """A copy of a DuckDB file, with all that was committed."""
+    copy = path.with_name(path.name + ".copy")
+    for end in ("", ".wal"):
+        if (file := Path(f"{path}{end}")).exists():
+            shutil.copyfile(file, f"{copy}{end}")
+    return copy
+
+
 def _schemas_with_a_lake(path: Path) -> list[str]:
     query = "select schema_name from duckdb_tables() where table_name = 'ducklake_metadata' and database_name = ?"
     with duckdb.connect() as connection:
-        connection.execute(f"attach '{path}' as catalog_of_a_lake (read_only)")
+        connection.execute(f"attach {reference.literal(str(path))} as catalog_of_a_lake (read_only)")
         return [schema for (schema,) in connection.execute(query, ["catalog_of_a_lake"]).fetchall()]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from dbt.adapters.ducklake.lake.errors import UnsupportedError
 
+from ..workers import spawn
 from . import comparison
-from .comparison import DIFFERENT, EQUAL, NOT_COMPARABLE, REFUSED, Question, compare
+from .comparison import DIFFERENT, EQUAL, NOT_COMPARABLE, REFUSED, LakeFile, Question, compare, duckdb_answers
 from .judging import _leads_from_state_to_state, _pairs_versions
 
 ROWS = Question("rows", "lake", "main", "t", 0, 3, with_row_ids=True)
@@ -33,6 +36,26 @@ def test_row_ids_are_told_from_rows(limit: int, monkeypatch: pytest.MonkeyPatch)
     assert outcomes(ROWS, TABLE, TABLE) == [("rows", EQUAL), ("row ids", EQUAL)]
     assert outcomes(ROWS, TABLE, other_ids) == [("rows", EQUAL), ("row ids", DIFFERENT)]
     assert outcomes(ROWS, TABLE, other_rows) == [("rows", DIFFERENT)]
+
+
+@pytest.mark.processes
+def test_duckdb_tells_a_change_feed_of_many_rows(tmp_path: Path) -> None:
+    lake = LakeFile(f"duckdb:{tmp_path}/lake.db")
+    with lake.connect() as connection:
+        connection.execute("create table t as from range(500_000) r(i)")
+    process = spawn.Process(target=_ask_for_changes, args=(lake, 500_000))
+    process.start()
+    process.join(60)
+    process.kill()  # DuckDB hangs where no interrupt reaches it
+    process.join()
+    assert process.exitcode == 0
+
+
+def _ask_for_changes(lake: LakeFile, rows: int) -> None:
+    with lake.connect() as connection:
+        (answer,) = duckdb_answers(connection, [Question("changes", "lake", "main", "t", 0, 1)])
+    assert isinstance(answer, pa.Table)
+    assert answer.num_rows == rows
 
 
 def test_other_columns_differ() -> None:
