@@ -13,6 +13,9 @@
   {%- set dispatch = adapter.dispatch -%}
   {%- set build = dispatch(this.get_function_macro_name(function_config), 'dbt') -%}
 
+  {%- if ducklake_is_reused(model.get('compiled_code')) -%}
+    {{ return({'relations': [target_relation]}) }}
+  {%- endif -%}
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
   {%- call statement('main') -%}{{ build(target_relation) }}{%- endcall -%}

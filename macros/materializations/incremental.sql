@@ -5,6 +5,9 @@
   {%- set strategy = adapter.incremental_strategy(config) -%}
   {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
 
+  {%- if ducklake_is_reused(compiled_code) -%}
+    {{ return({'relations': [target_relation]}) }}
+  {%- endif -%}
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
   {%- if full_refresh -%}

@@ -4,6 +4,10 @@
   {%- if existing_relation is not none and existing_relation.is_view -%}
     {{ exceptions.raise_compiler_error("Cannot seed to '" ~ existing_relation.render() ~ "', it is a view") }}
   {%- endif -%}
+  {%- if ducklake_is_reused(none) -%}
+    {%- do store_result('agate_table', response='OK', agate_table=adapter.no_rows()) -%}
+    {{ return({'relations': [target_relation]}) }}
+  {%- endif -%}
   {%- set agate_table = load_agate_table() -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
 

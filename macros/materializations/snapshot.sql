@@ -1,4 +1,7 @@
 {% materialization snapshot, adapter='ducklake' %}
+  {%- if ducklake_is_reused(model['compiled_code']) -%}
+    {{ return({'relations': [this.incorporate(type='table')]}) }}
+  {%- endif -%}
   {% do adapter.begin_node_transaction() %}
   {{ return(dbt.materialization_snapshot_default()) }}
 {% endmaterialization %}

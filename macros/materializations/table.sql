@@ -2,6 +2,9 @@
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
 
+  {%- if ducklake_is_reused(compiled_code) -%}
+    {{ return({'relations': [target_relation]}) }}
+  {%- endif -%}
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
   {% do ducklake_build_table(target_relation) %}
@@ -9,6 +12,15 @@
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
+
+{#- Whether the node's relation is what building it would make. Then that is the node's result. -#}
+{% macro ducklake_is_reused(code) -%}
+  {%- set response = adapter.reused(config, code) -%}
+  {%- if response is not none -%}
+    {%- do store_result('main', response=response) -%}
+  {%- endif -%}
+  {{ return(response is not none) }}
+{%- endmacro %}
 
 {#- Creates or replaces the table with the model's rows. -#}
 {% macro ducklake_build_table(relation) -%}

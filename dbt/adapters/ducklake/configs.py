@@ -12,6 +12,7 @@ from dbt_common.exceptions import CompilationError
 from .incremental import check_strategy
 from .maintenance import MaintenanceSettings
 from .other_adapters import check_own_config
+from .reuse import check_reuse
 from .table_layout import TableLayout
 
 
@@ -30,6 +31,7 @@ class DucklakeConfig(AdapterConfig):
     commit_author: str | None = None
     commit_extra_info: dict[str, Any] | None = None
     maintenance: bool | str | dict[str, Any] | None = None
+    reuse: bool | str | None = None
 
 
 def check_model_config(config: Any) -> None:
@@ -43,6 +45,7 @@ def check_model_config(config: Any) -> None:
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise CompilationError(f"{name} takes a text, and it is {value!r}")
     MaintenanceSettings.parse(config.get("maintenance"))
+    check_reuse(config.get("reuse"))
     extra = config.get("commit_extra_info")
     if extra is not None and not isinstance(extra, Mapping):
         raise CompilationError(f"commit_extra_info takes names and values, and it is {extra!r}")

@@ -217,6 +217,7 @@ class Handle:
             return session.commit(), changes
         inputs = session.inputs()
         info, noted_in = make_info(inputs, changes), None
+        info = make_info.annotated(info, session, inputs)
         if not session.has_changes and (noted := make_info.with_progress(info, session, inputs)) is not None:
             info, noted_in = noted, make_info.database
         return session.commit(info.commit_info(), noted_in, label=info), changes

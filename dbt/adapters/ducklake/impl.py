@@ -20,6 +20,7 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse, ConnectionState
 from dbt.adapters.contracts.relation import RelationConfig, RelationType
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.clients.agate_helper import empty_table
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
@@ -42,6 +43,7 @@ from .other_adapters import IgnoredSettings, PackageConfig
 from .progress import at_terminal, progress_log
 from .publication import Publication
 from .relation import DucklakeRelation
+from .reuse import ReuseOfRun, is_configured, note
 from .spark.engine.errors import first_line
 from .spark.sql.definitions import with_new_fields
 from .spark.sql.quoting import quoted, string_literal
@@ -87,7 +89,8 @@ class DucklakeAdapter(HistoryMethods):
         self._ignored_settings = IgnoredSettings()
         self._publication = Publication(config, lambda: self.session, self.get_macro_resolver)
         progress_log.enabled = at_terminal(config)
-        if dbt_command(config) in _SPARK_COMMANDS and hasattr(config, "args"):
+        self._reuse = ReuseOfRun(config, lambda: self.session, self.get_macro_resolver)
+        if dbt_command(config) in _SPARK_COMMANDS and hasattr(config, "args") and not is_configured(config):
             self.connections.start_spark()
 
     # -- nodes
@@ -154,6 +157,26 @@ class DucklakeAdapter(HistoryMethods):
             logger.warning(f"Maintenance of {name} was left for the next run: {first_line(error)}")
         finally:
             budget.spend(time.monotonic() - start)
+
+    @available.parse_none
+    def reused(self, config: Any, code: str | None) -> LakeResponse | None:
+        """The response of a node that need not be computed; None if it is to be computed."""
+        with self.connections.exception_handler("reuse"):
+            reuse = self._reuse.decide(config.model, code, self.handle.returned_rows)
+        if reuse is None:
+            return None
+        if reuse.snapshot is not None:
+            return LakeResponse(_message=f"reused: as of snapshot {reuse.snapshot}", snapshot_id=reuse.snapshot)
+        logger.debug(f"{config.model.unique_id} is computed: {reuse.reason}")
+        node_commit = self.handle.commit_context.node_info
+        if isinstance(node_commit, NodeCommit):
+            node_commit.annotate = lambda info, session, inputs: note(reuse, info, session, inputs)
+        return None
+
+    @available
+    @classmethod
+    def no_rows(cls) -> agate.Table:
+        return empty_table()
 
     def _settings(self, config: Any) -> Any:
         """The settings of a model. For one of an installed package, without those that are for other adapters."""

@@ -33,6 +33,9 @@ class NodeInfoFactory(Protocol):
 
     def __call__(self, inputs: Sequence[Input], changes: ChangeCounts) -> NodeInfo: ...
 
+    def annotated(self, info: NodeInfo, session: LakeSession, inputs: Sequence[Input]) -> NodeInfo:
+        """The info with what is known only when the node has run."""
+
     def with_progress(self, info: NodeInfo, session: LakeSession, inputs: Sequence[Input]) -> NodeInfo | None:
         """The info for a snapshot of a node that changed nothing, if there is something to record."""
 

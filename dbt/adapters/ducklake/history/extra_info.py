@@ -20,6 +20,10 @@ NODES_KEY = "nodes"
 """The key in the extra info of a run that is one snapshot. Its value has the extra info of each node."""
 
 
+REUSE_KEY = "reuse"
+"""The key in the extra info of a node by which the next run finds out whether it has to be computed."""
+
+
 def node_infos(extra_info: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The extra info of each node that a snapshot is of: of one, or of all nodes of a run."""
     nodes = extra_info.get(NODES_KEY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
@@ -12,11 +12,13 @@ from typing import Any
 from dbt_common.invocation import get_invocation_id
 
 from ..incremental import strategy_of
+from ..lake.snapshot import Macro, Table, View
 from ..lake.transaction import ChangeCounts
 from ..node_info import NodeInfo
 from ..spark.results import Input
 from ..spark.session import LakeSession
 from .consumed_changes import PROGRESS_KEY, must_note_progress
+from .extra_info import REUSE_KEY
 
 
 def dbt_command(config: Any) -> str:
@@ -38,6 +40,12 @@ class NodeCommit:
             name: node.config.get(name) for name in ("commit_message", "commit_author", "commit_extra_info")
         }
 
+        self.annotate: Callable[[NodeInfo, LakeSession, Sequence[Input]], NodeInfo] | None = None
+        """Adds to the info what the setting `reuse` needs."""
+
+    def annotated(self, info: NodeInfo, session: LakeSession, inputs: Sequence[Input]) -> NodeInfo:
+        return info if self.annotate is None else self.annotate(info, session, inputs)
+
     def __call__(self, inputs: Sequence[Input], changes: ChangeCounts) -> NodeInfo:
         return NodeInfo(
             self._node.unique_id,
@@ -52,13 +60,15 @@ class NodeCommit:
         return str(self._node.database)
 
     def with_progress(self, info: NodeInfo, session: LakeSession, inputs: Sequence[Input]) -> NodeInfo | None:
-        """The info for a node that changed nothing, if the changes that it consumed are to be recorded."""
-        if not must_note_progress(session, inputs):
+        """The info for a node that changed nothing, if what it read is to be recorded all the same."""
+        reuse = info.extra_info.get(REUSE_KEY)
+        is_reusable = reuse is not None and "computed_since" not in reuse
+        if not is_reusable and not must_note_progress(session, inputs):
             return None
-        table = session.state(self.database).find_relation(self._node.schema, self._node.alias)
-        if table is None:
-            return None
-        return replace(info, extra_info={**info.extra_info, PROGRESS_KEY: table.id})
+        state = session.state(self.database)
+        found: Table | View | Macro | None = state.find_relation(self._node.schema, self._node.alias)
+        found = found or state.find_macro(self._node.schema, self._node.name)
+        return None if found is None else replace(info, extra_info={**info.extra_info, PROGRESS_KEY: found.id})
 
     def _title(self) -> str:
         kinds = [kind for kind in (self._materialized, self._strategy) if kind]

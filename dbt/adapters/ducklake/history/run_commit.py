@@ -8,6 +8,7 @@ from typing import Any
 
 from ..lake.commit.staged import CommitInfo
 from ..node_info import NodeInfo
+from .consumed_changes import PROGRESS_KEY
 from .extra_info import NODES_KEY
 
 
@@ -25,6 +26,8 @@ def run_commit_info(
         for node, changed in nodes:
             own = {k: v for k, v in node.extra_info.items() if k not in shared_info or v != shared_info[k]}
             inputs = [_with_ids(read, snapshot_id, catalog_id) for read in node.extra_info.get("inputs", ())]
+            if PROGRESS_KEY in own:
+                own[PROGRESS_KEY] = catalog_id(own[PROGRESS_KEY])
             changed_ids = sorted(map(catalog_id, changed))
             entries.append({**own, "message": node.message, "inputs": inputs, "changed": changed_ids})
         return json.dumps({**shared_info, NODES_KEY: entries})

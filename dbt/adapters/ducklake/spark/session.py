@@ -22,7 +22,7 @@ from ..lake.migration import Migration, migrate
 from ..lake.missing_names import lake_not_found
 from ..lake.paths import new_uuid7, scheme_of
 from ..lake.retry import Retry
-from ..lake.snapshot import LakeState, Table, View
+from ..lake.snapshot import LakeState, Macro, Table, View
 from ..lake.transaction import ChangeCounts, Transaction
 from .change.command_context import CommandContext
 from .commands.maintenance import MAINTENANCE_STATEMENTS, is_of_lake, maintained
@@ -402,13 +402,22 @@ class LakeSession:
             inputs += inputs_at(self._lakes[lake], snapshot, relations, staged_before(frame.transactions[lake]))
         return sorted(inputs, key=lambda i: (i.name, i.snapshot or 0))
 
+    def dependencies(self) -> tuple[Mapping[str, Macro], frozenset[str]]:
+        """What the running transaction read besides relations: functions of lakes by name, and what is in no lake."""
+        frame = self._transactions.running("dependencies()")
+        return dict(frame.functions), frozenset(frame.outside)
+
+    def is_known_function(self, name: str) -> bool:
+        """Whether Spark itself has a function. Starts Spark."""
+        return self._planner.is_builtin(name)
+
     # -- lakes
 
     def state(self, lake: str | None = None) -> LakeState:
         """The schemas, tables and views of a lake, as the running transaction sees them."""
         return self._transaction_on(lake).state
 
-    def is_staged(self, relation: Table | View, lake: str | None = None) -> bool:
+    def is_staged(self, relation: Table | View | Macro, lake: str | None = None) -> bool:
         """Whether the shared transaction had changed a relation when the running one began in it."""
         return self.shared is not None and relation.id in staged_before(self._transaction_on(lake))
 

@@ -12,6 +12,7 @@ from ..lake.commit.folding import changed_relations
 from ..lake.commit.protocol import Committed
 from ..lake.commit.staged import CommitInfo
 from ..lake.errors import CommitUnknownError, LakeError
+from ..lake.snapshot import Macro
 from ..lake.transaction import Transaction
 from .read.context import ChangeRange, QueryContext, ResolvedRelation
 from .read.lakes import Lake
@@ -34,6 +35,10 @@ class TransactionFrame:
     """What ran in the frame, for a replay."""
     replayable: bool = True
     """False once rows went to somebody who may have acted on them, or a statement ran that cannot run twice."""
+    functions: dict[str, Macro] = field(default_factory=dict)
+    """The functions of lakes that queries called, by their dotted names."""
+    outside: set[str] = field(default_factory=set)
+    """What queries read besides relations and functions of lakes."""
     label: Any = None
     """What a shared transaction is told of the frame when it is folded into it."""
 
@@ -52,6 +57,8 @@ class TransactionFrame:
             else:
                 transaction.merge_into_parent()
         outer.reads.update(self.reads)
+        outer.functions.update(self.functions)
+        outer.outside |= self.outside
         outer.statements += self.statements
         outer.replayable &= self.replayable
 
@@ -242,6 +249,8 @@ class ThreadTransactions:
             self._thread.current_schema or self.default_schema,
             frame.record_read,
             self._thread.committed_snapshots,
+            frame.functions.__setitem__,
+            frame.outside.add,
         )
 
     # -- replay

@@ -51,6 +51,10 @@ class QueryContext:
     """Is called with each lake relation that a query reads."""
     committed_snapshots: Mapping[str, int] = field(default_factory=dict)
     """The last snapshot that this thread committed to each lake."""
+    record_function: Callable[[str, Macro], None] = lambda name, macro: None
+    """Is called with the dotted name of each function of a lake that a query calls."""
+    record_outside: Callable[[str], None] = lambda what: None
+    """Is called with whatever else a query reads, of which no snapshot tells when it changes."""
 
     def resolve_name(self, parts: Sequence[str]) -> tuple[Lake, str, str] | None:
         """The lake, schema and name that a dotted name stands for; None if it cannot belong to a lake.

@@ -31,6 +31,7 @@ from ..sql.macros import CallText, MacroCall, MacroExpression
 from ..sql.name_reader import find_names
 from ..sql.names import CallRef, FunctionRef, Ref, RelationRef, TimeTravel
 from ..sql.pushdown import pushdown_predicates
+from ..sql.repeatability import unrepeatable_function
 from ..sql.rewriting import Edit, rewriting_edits
 from ..sql.views import lake_name_in_query, spark_sql
 from ..sql.virtual_columns import VIRTUAL_COLUMNS, names_virtual_columns, relations_with_virtual_columns
@@ -210,6 +211,7 @@ class Planner:
         described = {ref: information_schema.read_relation(ref.parts, context) for ref in others}
         macros = {call: context.find_macro(call.parts) for call in names.calls}
         temporary.left_to_spark += [ref for ref, found in described.items() if found is None]
+        self._record_besides_relations(sql, context, depth, described, macros)
         check_full_names(self._engine.spark, temporary.left_to_spark, context)
         check_full_names(self._engine.spark, [call for call, found in macros.items() if found is None], context)
         predicates = pushdown_predicates(sql, lambda ref: _columns(resolved.get(ref)), names) if resolved else {}
@@ -260,6 +262,25 @@ class Planner:
         if edits or statement is not None:
             remember(query)
         return query
+
+    def _record_besides_relations(
+        self,
+        sql: str,
+        context: QueryContext,
+        depth: int,
+        others: Mapping[RelationRef, object],
+        macros: Mapping[CallRef, tuple[Lake, str, Macro] | None],
+    ) -> None:
+        """Records what a query depends on besides relations of lakes. Of views and functions that is more."""
+        for ref in others:
+            context.record_outside(".".join(ref.parts))
+        for found in macros.values():
+            if found is not None:
+                lake, schema, macro = found
+                context.record_function(f"{lake.name}.{schema}.{macro.name}", macro)
+        function = unrepeatable_function(sql) if depth else None
+        if function is not None:
+            context.record_outside(f"{function}() in a view or function")
 
     def _temporary_view(self, rows: DataFrame, temporary: _TemporaryNames) -> str:
         temporary.views.append(self.register_view(rows))
@@ -442,9 +463,9 @@ class Planner:
         state = context.transaction_on(context.current_lake).state
         lake = context.lakes[context.current_lake].name
         schema = context.current_schema
-        return MacroCall(macro, name, arguments, state, lake, schema, self._is_builtin, names_around)
+        return MacroCall(macro, name, arguments, state, lake, schema, self.is_builtin, names_around)
 
-    def _is_builtin(self, function: str) -> bool:
+    def is_builtin(self, function: str) -> bool:
         if self._builtins is None:
             self._builtins = {str(row[0]).lower() for row in self.spark.sql("show system functions").collect()}
         return function in self._builtins

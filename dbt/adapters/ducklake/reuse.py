@@ -1,0 +1,338 @@
+"""`reuse: true`: a node is not computed while its code, its settings and what it reads are what they were.
+
+A node's snapshot says by which fingerprint and from which versions of its inputs it was built. The next run compares
+that with the catalog, and needs no Spark for it. What cannot be compared is computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from dbt_common.exceptions import CompilationError
+
+from .history.consumed_changes import PROGRESS_KEY
+from .history.extra_info import REUSE_KEY, node_infos, parse_extra_info
+from .lake import tables as t
+from .lake.snapshot import LakeState, Macro, Table, View
+from .lake.table_summary import table_summaries
+from .node_info import NodeInfo
+from .spark.results import Input
+from .spark.session import LakeSession
+from .spark.sql.repeatability import called_functions, normalized, unrepeatable_function
+
+DETERMINISTIC = "deterministic"
+"""The value of `reuse` by which the author says that a node makes the same of the same inputs."""
+
+_MATERIALIZATIONS = frozenset(("table", "view", "incremental", "snapshot", "seed", "function"))
+_IRRELEVANT_SETTINGS = frozenset(
+    [
+        "access",
+        "commit_author",
+        "commit_extra_info",
+        "commit_message",
+        "docs",
+        "enabled",
+        "freshness",
+        "full_refresh",
+        "grants",
+        "group",
+        "maintenance",
+        "meta",
+        "reuse",
+        "tags",
+    ]
+)
+_INTERNAL_PACKAGES = frozenset(("dbt", "dbt_spark", "dbt_ducklake"))
+_TEMPORARY = ("__dbt_tmp", "_dbt_", "_lake_")
+"""What is in the names of temporary views: of dbt, of the adapter, of the engine."""
+
+
+def check_reuse(value: Any) -> None:
+    if value not in (None, True, False, DETERMINISTIC):
+        raise CompilationError(f"reuse takes true, false or {DETERMINISTIC}, and it is {value!r}")
+
+
+def is_configured(config: Any) -> bool:
+    """Whether dbt_project.yml sets `reuse` for some node, so that Spark is not started before one needs it."""
+
+    def has_reuse(settings: Any) -> bool:
+        if not isinstance(settings, Mapping):
+            return False
+        return any(settings.get(key) for key in ("reuse", "+reuse")) or any(map(has_reuse, settings.values()))
+
+    kinds = ("models", "seeds", "snapshots", "functions")
+    return any(has_reuse(getattr(config, kind, None)) for kind in kinds)
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """The outcome for one node: the snapshot that it is reused from, or why it is computed."""
+
+    fingerprint: str
+    snapshot: int | None = None
+    reason: str | None = None
+    trusted: bool = False
+    """Whether the author says that the node is deterministic."""
+    fetches_rows: bool = False
+    """Whether the node's code has rows in it that it fetched while it was compiled."""
+    code: str | None = None
+
+
+def note(reuse: Reuse, info: NodeInfo, session: LakeSession, inputs: Sequence[Input]) -> NodeInfo:
+    """The info of a node's snapshot with what the next run compares."""
+    functions, outside = session.dependencies()
+    found: dict[str, Any] = {"fingerprint": reuse.fingerprint}
+    reason = None if reuse.trusted else _unrepeatable(reuse, session, outside)
+    if reason is not None:
+        found["computed_since"] = reason
+    if functions:
+        found["functions"] = {name: _digest(macro.impls) for name, macro in functions.items()}
+    if info.extra_info.get("materialized") == "view":
+        found["definitions"] = dict(_definitions(session, inputs))
+    return NodeInfo(info.id, info.author, info.message, {**info.extra_info, REUSE_KEY: found})
+
+
+def _unrepeatable(reuse: Reuse, session: LakeSession, outside: frozenset[str]) -> str | None:
+    """Why a node may make something else of the same inputs."""
+    if reuse.fetches_rows:
+        return "its code has rows in it that it fetched (run_query)"
+    if reuse.code is not None:
+        if (function := unrepeatable_function(reuse.code)) is not None:
+            return f"it calls {function}"
+        if session.spark_started:
+            for name in called_functions(reuse.code):
+                if not session.is_known_function(name) and name.upper() not in _ctes(reuse.code):
+                    return f"it calls {name}, which is no function of Spark's"
+    read = sorted(name for name in outside if not any(mark in name for mark in _TEMPORARY))
+    return f"it reads {read[0]}, which is in no lake" if read else None
+
+
+def _ctes(code: str) -> frozenset[str]:
+    """The words of a query that begin a CTE with a list of columns: `with a (x) as (...)`."""
+    words = normalized(code).upper().split()
+    return frozenset(
+        word for word, before in zip(words[1:], words, strict=False) if before in ("WITH", ",", "RECURSIVE")
+    )
+
+
+def _definitions(session: LakeSession, inputs: Sequence[Input]) -> Iterator[tuple[str, str]]:
+    for found in inputs:
+        lake, schema, name = found.name.split(".", 2)
+        relation = session.state(lake).find_relation(schema, name)
+        if relation is not None:
+            yield found.name, _definition(relation)
+
+
+def _definition(relation: Table | View) -> str:
+    if isinstance(relation, View):
+        return _digest((relation.dialect, relation.sql, relation.column_aliases))
+    return _digest(relation.columns)
+
+
+def _digest(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class ReuseOfRun:
+    """Decides for the nodes of one dbt command. Threads share it."""
+
+    def __init__(self, config: Any, session: Callable[[], LakeSession], manifest: Callable[[], Any]) -> None:
+        self._config = config
+        self._session = session
+        self._manifest = manifest
+        self._lock = threading.Lock()
+
+    def decide(self, node: Any, code: str | None, fetches_rows: bool) -> Reuse | None:
+        """The outcome for a node; None if `reuse` is not set for it."""
+        setting = node.config.get("reuse")
+        materialized = str(node.config.get("materialized"))
+        if not setting or materialized not in _MATERIALIZATIONS:
+            return None
+        reuse = Reuse(
+            self.fingerprint(node, code),
+            trusted=setting == DETERMINISTIC,
+            fetches_rows=fetches_rows,
+            code=code if getattr(node, "language", "sql") == "sql" else None,
+        )
+        if getattr(node, "language", "sql") == "python" and not reuse.trusted:
+            reason = f"it is a Python model and does not say reuse: {DETERMINISTIC}"
+        elif fetches_rows and not reuse.trusted:
+            reason = "its code has rows in it that it fetched (run_query)"
+        elif node.config.get("full_refresh") or getattr(self._config.args, "full_refresh", False):
+            reason = "--full-refresh"
+        else:
+            found = self._compare(node, reuse.fingerprint, materialized)
+            if isinstance(found, int):
+                return replace(reuse, snapshot=found)
+            reason = found
+        return replace(reuse, reason=reason)
+
+    # -- fingerprints
+
+    def fingerprint(self, node: Any, code: str | None) -> str:
+        config = node.config.to_dict(omit_none=True) if hasattr(node.config, "to_dict") else dict(node.config)
+        persists_docs = config.get("persist_docs") or {}
+        parts = {
+            "code": _seed_digest(node) if str(node.resource_type) == "seed" else normalized(code or ""),
+            "config": {key: value for key, value in config.items() if key not in _IRRELEVANT_SETTINGS},
+            "columns": {
+                name: [
+                    getattr(column, "data_type", None),
+                    str(getattr(column, "constraints", None)),
+                    column.description if persists_docs.get("columns") else None,
+                ]
+                for name, column in (getattr(node, "columns", None) or {}).items()
+            },
+            "description": node.description if persists_docs.get("relation") else None,
+            "macros": self._macros_of(node),
+            "spark": (self._config.credentials.spark or {}).get("config"),
+            "versions": [version("dbt-core"), version("dbt-ducklake")],
+        }
+        return _digest(json.dumps(parts, sort_keys=True, default=str))
+
+    @cached_property
+    def _macros(self) -> tuple[Mapping[str, Any], str]:
+        """The project's macros by id, and a digest of those that take the place of dbt's or the adapter's."""
+        macros = getattr(self._manifest(), "macros", {})
+        internal = {m.name for m in macros.values() if m.package_name in _INTERNAL_PACKAGES}
+        own = {key: m for key, m in macros.items() if m.package_name not in _INTERNAL_PACKAGES}
+        overrides = sorted(
+            m.macro_sql
+            for m in own.values()
+            if m.name in internal or m.name.startswith(("materialization_", "ducklake__"))
+        )
+        return own, _digest("".join(overrides))
+
+    def _macros_of(self, node: Any) -> list[str]:
+        with self._lock:
+            own, overrides = self._macros
+        todo, seen = list(getattr(getattr(node, "depends_on", None), "macros", ())), set()
+        while todo:
+            macro_id = todo.pop()
+            if macro_id in own and macro_id not in seen:
+                seen.add(macro_id)
+                todo += own[macro_id].depends_on.macros
+        return [overrides, *(_digest(own[i].macro_sql) for i in sorted(seen))]
+
+    # -- comparison with the catalog
+
+    def _compare(self, node: Any, fingerprint: str, materialized: str) -> int | str:
+        """The snapshot of which a node's relation is still what building it would make, or why it is not."""
+        session = self._session()
+        state = session.state(node.database)
+        relation = _find(state, node, materialized)
+        if relation is None or relation.id < 0:
+            return "it was never built"
+        catalog = session.lake(node.database).catalog
+        if session.is_staged(relation, node.database):
+            return "it was changed in this run"
+        last = self._last_changes(session, node.database, [relation])[relation.id]
+        record = self._record(catalog, node, relation.id, last)
+        if record is None:
+            return f"snapshot {last}, which changed it last, is not of a build with reuse"
+        snapshot, info = record
+        made = info[REUSE_KEY]
+        if made.get("fingerprint") != fingerprint:
+            return "its code or settings changed"
+        if "computed_since" in made and node.config.get("reuse") != DETERMINISTIC:
+            return str(made["computed_since"])
+        for name, digest in (made.get("functions") or {}).items():
+            lake, schema, function = name.split(".", 2)
+            macro = session.state(lake).find_macro(schema, function)
+            if macro is None or _digest(macro.impls) != digest:
+                return f"the function {name} changed"
+        return self._moved_input(session, info, relation.id) or snapshot
+
+    def _moved_input(self, session: LakeSession, info: Mapping[str, Any], own_id: int) -> str | None:
+        definitions = info[REUSE_KEY].get("definitions")
+        by_lake: dict[str, list[tuple[Mapping[str, Any], Table | View]]] = {}
+        for read in info.get("inputs", ()):
+            lake, schema, name = str(read["relation"]).split(".", 2)
+            if read["table_id"] == own_id:
+                continue
+            if lake.lower() not in {found.name.lower() for found in session.lakes}:
+                return f"the lake {lake} is not attached"
+            relation = session.state(lake).find_relation(schema, name)
+            if relation is None or relation.id != read["table_id"]:
+                return f"{read['relation']} is another one than it was"
+            if definitions is None or session.is_staged(relation, lake):
+                by_lake.setdefault(lake, []).append((read, relation))
+            elif definitions.get(read["relation"]) != _definition(relation):
+                return f"the definition of {read['relation']} changed"
+        for lake, reads in by_lake.items():
+            last = self._last_changes(session, lake, [relation for _, relation in reads])
+            for read, relation in reads:
+                if session.is_staged(relation, lake):
+                    return f"{read['relation']} changes in this run"
+                until = (read.get("changes") or {}).get("until") or read["snapshot"]
+                if last[relation.id] > until:
+                    return f"{read['relation']} moved from {until} to {last[relation.id]}"
+        return None
+
+    def _last_changes(
+        self, session: LakeSession, lake: str, relations: Sequence[Table | View | Macro]
+    ) -> dict[int, int]:
+        """The last snapshot that changed each relation or function, up to the one that the run reads."""
+        catalog, at = session.lake(lake).catalog, session.base_snapshot(lake).id
+        tables = [r.id for r in relations if isinstance(r, Table)]
+        found: dict[int, int] = {}
+        with catalog.read() as connection:
+            if tables:
+                summaries = table_summaries(connection, catalog, at, tables)
+                found |= {table_id: summary.last_change_snapshot or at for table_id, summary in summaries.items()}
+            for table, key, kind in ((t.view, t.view.c.view_id, View), (t.macro, t.macro.c.macro_id, Macro)):
+                ids = [r.id for r in relations if isinstance(r, kind)]
+                if ids:
+                    query = sa.select(key, table.c.begin_snapshot).where(key.in_(ids), t.alive(table, at))
+                    found |= {row[0]: row[1] for row in connection.execute(query)}
+        return found
+
+    def _record(
+        self, catalog: Any, node: Any, relation_id: int, last_change: int
+    ) -> tuple[int, Mapping[str, Any]] | None:
+        """The newest snapshot in which the node recorded what it was built from, unless others changed it since."""
+        changes = t.snapshot_changes
+        noted = changes.c.commit_extra_info.contains(f'"{PROGRESS_KEY}": {relation_id}', autoescape=True)
+        query = (
+            sa.select(changes.c.snapshot_id, changes.c.commit_extra_info)
+            .where(sa.or_(changes.c.snapshot_id == last_change, sa.and_(changes.c.snapshot_id > last_change, noted)))
+            .order_by(changes.c.snapshot_id.desc())
+        )
+        with catalog.read() as connection:
+            for row in connection.execute(query):
+                for info in node_infos(parse_extra_info(row.commit_extra_info)):
+                    if info.get("node_id") == node.unique_id and isinstance(info.get(REUSE_KEY), Mapping):
+                        return row.snapshot_id, info
+        return None
+
+
+def _find(state: LakeState, node: Any, materialized: str) -> Table | View | Macro | None:
+    name = node.alias if getattr(node, "alias", None) else node.name
+    if materialized == "function":
+        return state.find_macro(node.schema, name)
+    relation = state.find_relation(node.schema, name)
+    is_view = materialized == "view"
+    return relation if isinstance(relation, View) == is_view else None
+
+
+def _seed_digest(seed: Any) -> str:
+    """The checksum of a seed's file: dbt's own, unless the file is so large that dbt takes its path instead."""
+    checksum = seed.checksum
+    if checksum.name != "path":
+        return str(checksum.checksum)
+    file = Path(seed.root_path or ".") / seed.original_file_path
+    digest = hashlib.sha256()
+    with file.open("rb") as content:
+        while block := content.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

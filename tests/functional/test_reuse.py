@@ -1,0 +1,114 @@
+"""`reuse: true`: what would be the same is not computed again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt_and_capture, write_file
+
+from .. import reference
+
+Ask = Callable[[str], list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def ask(lake_folder: Path) -> Iterator[Ask]:
+    """What DuckDB answers."""
+    connection = reference.connect(f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/")
+    yield lambda query: connection.execute(query).fetchall()
+    connection.close()
+
+
+MODELS = {
+    "orders.sql": "{{ config(materialized='table') }} select id, amount from {{ ref('raw') }}",
+    "seen.sql": "select * from {{ ref('orders') }} where amount > 0",
+    "totals.sql": "{{ config(materialized='table') }} select sum(amount) as total from {{ ref('seen') }}",
+    "latest.sql": "{{ config(materialized='incremental', unique_key='id') }} select * from {{ ref('orders') }}",
+    "aside.sql": "{{ config(materialized='table') }} select 1 as id",
+    "now.sql": "{{ config(materialized='table') }} select current_timestamp() as at",
+    "plain.sql": "{{ config(materialized='table', reuse=false) }} select 1 as id",
+}
+SNAPSHOT = """
+{% snapshot history %}
+{{ config(strategy='check', unique_key='id', check_cols='all') }} select * from {{ ref('orders') }}
+{% endsnapshot %}
+"""
+
+
+def outcomes(*command: str, expect_pass: bool = True) -> dict[str, str]:
+    """How each node of a command ended: `reused`, `computed` or `unchanged`."""
+    _, log = run_dbt_and_capture(["--no-use-colors", "build", *command], expect_pass=None)
+    print(log)
+    assert ("Completed successfully" in log) == expect_pass
+    lines = re.findall(r"OK \w+ .*?\.(\w+) \.* ?\[(.*?) in ", log)
+    words = {"reused": "reused", "no change": "unchanged"}
+    return {name: next((w for text, w in words.items() if found.startswith(text)), "computed") for name, found in lines}
+
+
+class TestReuse:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return MODELS
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"raw.csv": "id,amount\n1,10\n2,20\n"}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"history.sql": SNAPSHOT}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {kind: {"+reuse": True} for kind in ("models", "seeds", "snapshots")}
+
+    @pytest.fixture(autouse=True)
+    def built(self, project: Any) -> dict[str, str]:
+        for name, text in MODELS.items():
+            write_file(text, project.project_root, "models", name)
+        write_file("id,amount\n1,10\n2,20\n", project.project_root, "seeds", "raw.csv")
+        return outcomes()
+
+    def test_an_unchanged_project_is_reused(self, project: Any, ask: Ask) -> None:
+        before = ask("select max(snapshot_id) from lake.snapshots()")
+        found = outcomes()
+        assert found.pop("now") == found.pop("plain") == "computed"
+        assert found == dict.fromkeys(("raw", "orders", "seen", "totals", "latest", "aside", "history"), "reused")
+        assert ask("select max(snapshot_id) from lake.snapshots()")[0][0] == before[0][0] + 2
+
+    @pytest.mark.parametrize(
+        ("change", "computed"),
+        [
+            ({"seeds/raw.csv": "id,amount\n1,10\n2,25\n"}, {"raw", "orders", "totals", "latest", "history"}),
+            ({"models/aside.sql": MODELS["aside.sql"] + "  -- the same"}, set()),
+            ({"models/aside.sql": MODELS["aside.sql"].replace("1 as id", "2 as id")}, {"aside"}),
+            ({"models/seen.sql": MODELS["seen.sql"].replace("> 0", "> 10")}, {"seen", "totals"}),
+            ({"models/latest.sql": MODELS["latest.sql"].replace("='id'", "=['id', 'amount']")}, {"latest"}),
+        ],
+    )
+    def test_what_changed_and_its_descendants_are_computed(
+        self, project: Any, ask: Ask, change: dict[str, str], computed: set[str]
+    ) -> None:
+        for path, text in change.items():
+            write_file(text, project.project_root, path)
+        found = outcomes()
+        assert {name for name, how in found.items() if how != "reused"} == {*computed, "now", "plain"}
+        assert {name for name, how in outcomes().items() if how != "reused"} == {"now", "plain"}
+
+    def test_a_table_that_somebody_else_changed_is_computed(self, project: Any, ask: Ask) -> None:
+        project.run_sql(f"delete from {project.test_schema}.totals where true")
+        found = outcomes()
+        assert found["totals"] == "computed"
+        assert found["orders"] == "reused"
+        assert ask(f"select total from lake.{project.test_schema}.totals") == [(30,)]
+
+    def test_full_refresh_computes_all(self, project: Any) -> None:
+        assert "reused" not in outcomes("--full-refresh").values()
+
+    def test_compaction_is_no_change(self, project: Any) -> None:
+        project.run_sql(f"call ducklake_rewrite_data_files('{project.test_schema}.orders', delete_threshold => 0)")
+        assert {name for name, how in outcomes().items() if how != "reused"} == {"now", "plain"}
