@@ -96,13 +96,12 @@ def _expire(catalog: Catalog, ids: Sequence[int]) -> list[sa.Row[Any]]:
     expired: dict[int, sa.Row[Any]] = {}
 
     def attempt(connection: sa.Connection) -> None:
-        _exclude_other_expiries(connection)
         found = _snapshots_of(connection, ids)
         _delete_snapshots(connection, catalog, [row.snapshot_id for row in found], may_split=len(ids) > 1)
         expired.update((row.snapshot_id, row) for row in found)
 
     try:
-        write_with_retries(catalog, "expiring snapshots", attempt)
+        write_with_retries(catalog, "expiring snapshots", attempt, _exclude_other_expiries)
     except _TooManyTables:
         middle = len(ids) // 2
         return _expire(catalog, ids[:middle]) + _expire(catalog, ids[middle:])

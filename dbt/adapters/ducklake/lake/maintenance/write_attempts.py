@@ -14,8 +14,16 @@ from ..errors import BusyError, LakeError
 T = TypeVar("T")
 
 
-def write_with_retries(catalog: Catalog, purpose: str, work: Callable[[sa.Connection], T]) -> T:
+def write_with_retries(
+    catalog: Catalog,
+    purpose: str,
+    work: Callable[[sa.Connection], T],
+    wait_for_others: Callable[[sa.Connection], None] = lambda connection: None,
+) -> T:
     """Runs work in a write transaction, and runs it again on the new state after a write conflict.
+
+    `wait_for_others` comes first. On MySQL a transaction reads what was committed before its first query, so no query
+    may precede the wait.
 
     The work may run twice even though its first transaction was committed, if the answer to COMMIT is lost. So it must
     be one that finds nothing left to do then.
@@ -26,6 +34,7 @@ def write_with_retries(catalog: Catalog, purpose: str, work: Callable[[sa.Connec
         try:
             with catalog.write() as connection:
                 connected = True
+                wait_for_others(connection)
                 catalog.check_format(connection)
                 return work(connection)
         except sa.exc.DBAPIError as error:
