@@ -38,12 +38,12 @@ PYTHON_MODELS = [b for b in run_blocks("python") if "def model(" in b.text]
 YAML = [(b, yaml.safe_load(b.text)) for b in run_blocks("yaml")]
 
 
-PROJECT_KINDS = {"functions", "models", "seeds", "snapshots", "sources"}
+PROJECT_KINDS = {"functions", "models", "seeds", "snapshots", "sources", "on-run-end"}
 
 
 def targets(content: dict[str, Any]) -> list[dict[str, Any]]:
     """The targets in a block of a profile, which is a whole one or some fields of a target."""
-    if content.keys() <= PROJECT_KINDS or "profile" in content:
+    if content.keys() <= PROJECT_KINDS:
         return []
     if any("outputs" not in value for value in content.values()):
         return [{"catalog": "sqlite:lake/metadata.sqlite", **content}]
@@ -99,6 +99,9 @@ def _write_properties(project: Project) -> None:
         if isinstance(entries, dict):
             settings[kind] |= entries
             continue
+        if isinstance(entries, str):
+            settings[kind] = entries
+            continue
         for entry in entries:
             if kind == "sources":
                 entry.setdefault("schema", "main")
@@ -136,7 +139,8 @@ def project(prepared_lake: Path, spark: SparkSession, tmp_path_factory: pytest.T
 
 def test_every_example_is_built_twice(project: Project) -> None:
     built = project.dbt("build", *BATCHES)
-    assert {str(r.node.resource_type) for r in built} == {"model", "seed", "snapshot", "function"}
+    kinds = {str(r.node.resource_type) for r in built}
+    assert kinds == {"model", "seed", "snapshot", "function", "operation"}
     print([(r.node.name, round(r.execution_time, 2)) for r in built])
     project.dbt("run", "--select", "config.materialized:incremental", *BATCHES)
 
