@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +31,16 @@ MODELS = {
     "latest.sql": "{{ config(materialized='incremental', unique_key='id') }} select * from {{ ref('orders') }}",
     "aside.sql": "{{ config(materialized='table') }} select 1 as id",
     "now.sql": "{{ config(materialized='table') }} select current_timestamp() as at",
+    "schema.yml": """
+models:
+  - name: orders
+    columns:
+      - name: id
+        data_tests: [unique, not_null]
+      - name: amount
+        data_tests:
+          - accepted_values: {arguments: {values: [10, 20, 25], quote: false}}
+""",
     "plain.sql": "{{ config(materialized='table', reuse=false) }} select 1 as id",
 }
 SNAPSHOT = """
@@ -64,7 +75,7 @@ class TestReuse:
 
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
-        return {kind: {"+reuse": True} for kind in ("models", "seeds", "snapshots")}
+        return {kind: {"+reuse": True} for kind in ("models", "seeds", "snapshots", "data_tests")}
 
     @pytest.fixture(autouse=True)
     def built(self, project: Any) -> dict[str, str]:
@@ -112,3 +123,20 @@ class TestReuse:
     def test_compaction_is_no_change(self, project: Any) -> None:
         project.run_sql(f"call ducklake_rewrite_data_files('{project.test_schema}.orders', delete_threshold => 0)")
         assert {name for name, how in outcomes().items() if how != "reused"} == {"now", "plain"}
+
+    def test_tests_that_passed_on_the_same_versions_are_not_run(self, project: Any) -> None:
+        def how(*command: str, passes: bool = True) -> dict[str, str]:
+            outcomes(*command, expect_pass=passes)
+            content = json.loads(Path(project.project_root, "target", "run_results.json").read_text())
+            tests = {r["unique_id"].split(".")[2]: r for r in content["results"] if r["unique_id"].startswith("test.")}
+            return {name.split("_orders")[0]: r["adapter_response"]["_message"] for name, r in tests.items()}
+
+        kept = Path(project.project_root, "target", "ducklake_passed_tests.json")
+        kept.unlink()
+        assert how() == {"unique": "OK", "accepted_values": "OK", "not_null": "proved by statistics"}
+        assert how() == {"unique": "reused", "accepted_values": "reused", "not_null": "proved by statistics"}
+        write_file("id,amount\n1,10\n2,30\n", project.project_root, "seeds", "raw.csv")
+        for _ in range(2):  # the second time orders are not computed, and the test fails again all the same
+            assert how(passes=False)["accepted_values"] == "OK"
+        write_file("id,amount\n1,10\n,20\n", project.project_root, "seeds", "raw.csv")
+        assert how(passes=False)["not_null"] == "OK"

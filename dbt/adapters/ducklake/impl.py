@@ -20,7 +20,7 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse, ConnectionState
 from dbt.adapters.contracts.relation import RelationConfig, RelationType
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.clients.agate_helper import empty_table
+from dbt_common.clients.agate_helper import Integer, empty_table
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
@@ -44,6 +44,7 @@ from .progress import at_terminal, progress_log
 from .publication import Publication
 from .relation import DucklakeRelation
 from .reuse import ReuseOfRun, is_configured, note
+from .reuse_tests import PassedTests, is_proved_not_null
 from .spark.engine.errors import first_line
 from .spark.sql.definitions import with_new_fields
 from .spark.sql.quoting import quoted, string_literal
@@ -90,6 +91,7 @@ class DucklakeAdapter(HistoryMethods):
         self._publication = Publication(config, lambda: self.session, self.get_macro_resolver)
         progress_log.enabled = at_terminal(config)
         self._reuse = ReuseOfRun(config, lambda: self.session, self.get_macro_resolver)
+        self._passed_tests = PassedTests(config)
         if dbt_command(config) in _SPARK_COMMANDS and hasattr(config, "args") and not is_configured(config):
             self.connections.start_spark()
 
@@ -173,6 +175,34 @@ class DucklakeAdapter(HistoryMethods):
             node_commit.annotate = lambda info, session, inputs: note(reuse, info, session, inputs)
         return None
 
+    @available.parse_none
+    def reused_test(self, config: Any, code: str) -> LakeResponse | None:
+        """The response of a data test that is known to pass; None if it is to be run."""
+        test = config.model
+        with self.connections.exception_handler("reuse"):
+            reuse = self._reuse.decide_test(test, code, self.handle.returned_rows)
+            if reuse is None:
+                return None
+            if self._passed_tests.is_passed(test.unique_id, reuse.fingerprint, self.session):
+                return LakeResponse(_message="reused")
+            tested = getattr(self.get_macro_resolver(), "nodes", {}).get(getattr(test, "attached_node", None))
+            if tested is not None and is_proved_not_null(test, tested, self.session):
+                return LakeResponse(_message="proved by statistics")
+        return None
+
+    @available.parse_none
+    def note_test(self, config: Any, code: str) -> None:
+        """Notes what a data test read that has just run."""
+        reuse = self._reuse.decide_test(config.model, code, False)
+        if reuse is not None and self.session.in_transaction:
+            self._passed_tests.note(config.model.unique_id, reuse, self.session)
+
+    @available
+    @classmethod
+    def result_of_passed_test(cls) -> agate.Table:
+        names, types = ["failures", "should_warn", "should_error"], [Integer(), agate.Boolean(), agate.Boolean()]
+        return agate.Table([[0, False, False]], names, types)
+
     @available
     @classmethod
     def no_rows(cls) -> agate.Table:
@@ -185,6 +215,7 @@ class DucklakeAdapter(HistoryMethods):
 
     def cleanup_connections(self) -> None:
         self._publication.end(failed=sys.exc_info()[0] is not None)
+        self._passed_tests.write(self._publication.snapshot)
         super().cleanup_connections()
         if (warning := self._ignored_settings.take_warning()) is not None:
             logger.warning(warning)

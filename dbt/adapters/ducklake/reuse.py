@@ -69,7 +69,7 @@ def is_configured(config: Any) -> bool:
             return False
         return any(settings.get(key) for key in ("reuse", "+reuse")) or any(map(has_reuse, settings.values()))
 
-    kinds = ("models", "seeds", "snapshots", "functions")
+    kinds = ("models", "seeds", "snapshots", "functions", "data_tests")
     return any(has_reuse(getattr(config, kind, None)) for kind in kinds)
 
 
@@ -91,17 +91,17 @@ def note(reuse: Reuse, info: NodeInfo, session: LakeSession, inputs: Sequence[In
     """The info of a node's snapshot with what the next run compares."""
     functions, outside = session.dependencies()
     found: dict[str, Any] = {"fingerprint": reuse.fingerprint}
-    reason = None if reuse.trusted else _unrepeatable(reuse, session, outside)
+    reason = None if reuse.trusted else unrepeatable(reuse, session, outside)
     if reason is not None:
         found["computed_since"] = reason
     if functions:
-        found["functions"] = {name: _digest(macro.impls) for name, macro in functions.items()}
+        found["functions"] = {name: digest(macro.impls) for name, macro in functions.items()}
     if info.extra_info.get("materialized") == "view":
         found["definitions"] = dict(_definitions(session, inputs))
     return NodeInfo(info.id, info.author, info.message, {**info.extra_info, REUSE_KEY: found})
 
 
-def _unrepeatable(reuse: Reuse, session: LakeSession, outside: frozenset[str]) -> str | None:
+def unrepeatable(reuse: Reuse, session: LakeSession, outside: frozenset[str]) -> str | None:
     """Why a node may make something else of the same inputs."""
     if reuse.fetches_rows:
         return "its code has rows in it that it fetched (run_query)"
@@ -134,11 +134,11 @@ def _definitions(session: LakeSession, inputs: Sequence[Input]) -> Iterator[tupl
 
 def _definition(relation: Table | View) -> str:
     if isinstance(relation, View):
-        return _digest((relation.dialect, relation.sql, relation.column_aliases))
-    return _digest(relation.columns)
+        return digest((relation.dialect, relation.sql, relation.column_aliases))
+    return digest(relation.columns)
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -177,6 +177,13 @@ class ReuseOfRun:
             reason = found
         return replace(reuse, reason=reason)
 
+    def decide_test(self, test: Any, code: str, fetches_rows: bool) -> Reuse | None:
+        """What is to be compared for a data test; None if `reuse` is not set for it, or it is to run anyway."""
+        setting = test.config.get("reuse")
+        if not setting or fetches_rows:
+            return None
+        return Reuse(self.fingerprint(test, code), trusted=setting == DETERMINISTIC, code=code)
+
     # -- fingerprints
 
     def fingerprint(self, node: Any, code: str | None) -> str:
@@ -198,7 +205,7 @@ class ReuseOfRun:
             "spark": (self._config.credentials.spark or {}).get("config"),
             "versions": [version("dbt-core"), version("dbt-ducklake")],
         }
-        return _digest(json.dumps(parts, sort_keys=True, default=str))
+        return digest(json.dumps(parts, sort_keys=True, default=str))
 
     @cached_property
     def _macros(self) -> tuple[Mapping[str, Any], str]:
@@ -211,7 +218,7 @@ class ReuseOfRun:
             for m in own.values()
             if m.name in internal or m.name.startswith(("materialization_", "ducklake__"))
         )
-        return own, _digest("".join(overrides))
+        return own, digest("".join(overrides))
 
     def _macros_of(self, node: Any) -> list[str]:
         with self._lock:
@@ -222,7 +229,7 @@ class ReuseOfRun:
             if macro_id in own and macro_id not in seen:
                 seen.add(macro_id)
                 todo += own[macro_id].depends_on.macros
-        return [overrides, *(_digest(own[i].macro_sql) for i in sorted(seen))]
+        return [overrides, *(digest(own[i].macro_sql) for i in sorted(seen))]
 
     # -- comparison with the catalog
 
@@ -236,7 +243,7 @@ class ReuseOfRun:
         catalog = session.lake(node.database).catalog
         if session.is_staged(relation, node.database):
             return "it was changed in this run"
-        last = self._last_changes(session, node.database, [relation])[relation.id]
+        last = last_changes(session, node.database, [relation])[relation.id]
         record = self._record(catalog, node, relation.id, last)
         if record is None:
             return f"snapshot {last}, which changed it last, is not of a build with reuse"
@@ -246,10 +253,10 @@ class ReuseOfRun:
             return "its code or settings changed"
         if "computed_since" in made and node.config.get("reuse") != DETERMINISTIC:
             return str(made["computed_since"])
-        for name, digest in (made.get("functions") or {}).items():
+        for name, was in (made.get("functions") or {}).items():
             lake, schema, function = name.split(".", 2)
             macro = session.state(lake).find_macro(schema, function)
-            if macro is None or _digest(macro.impls) != digest:
+            if macro is None or digest(macro.impls) != was:
                 return f"the function {name} changed"
         return self._moved_input(session, info, relation.id) or snapshot
 
@@ -270,7 +277,7 @@ class ReuseOfRun:
             elif definitions.get(read["relation"]) != _definition(relation):
                 return f"the definition of {read['relation']} changed"
         for lake, reads in by_lake.items():
-            last = self._last_changes(session, lake, [relation for _, relation in reads])
+            last = last_changes(session, lake, [relation for _, relation in reads])
             for read, relation in reads:
                 if session.is_staged(relation, lake):
                     return f"{read['relation']} changes in this run"
@@ -278,24 +285,6 @@ class ReuseOfRun:
                 if last[relation.id] > until:
                     return f"{read['relation']} moved from {until} to {last[relation.id]}"
         return None
-
-    def _last_changes(
-        self, session: LakeSession, lake: str, relations: Sequence[Table | View | Macro]
-    ) -> dict[int, int]:
-        """The last snapshot that changed each relation or function, up to the one that the run reads."""
-        catalog, at = session.lake(lake).catalog, session.base_snapshot(lake).id
-        tables = [r.id for r in relations if isinstance(r, Table)]
-        found: dict[int, int] = {}
-        with catalog.read() as connection:
-            if tables:
-                summaries = table_summaries(connection, catalog, at, tables)
-                found |= {table_id: summary.last_change_snapshot or at for table_id, summary in summaries.items()}
-            for table, key, kind in ((t.view, t.view.c.view_id, View), (t.macro, t.macro.c.macro_id, Macro)):
-                ids = [r.id for r in relations if isinstance(r, kind)]
-                if ids:
-                    query = sa.select(key, table.c.begin_snapshot).where(key.in_(ids), t.alive(table, at))
-                    found |= {row[0]: row[1] for row in connection.execute(query)}
-        return found
 
     def _record(
         self, catalog: Any, node: Any, relation_id: int, last_change: int
@@ -316,6 +305,23 @@ class ReuseOfRun:
         return None
 
 
+def last_changes(session: LakeSession, lake: str, relations: Sequence[Table | View | Macro]) -> dict[int, int]:
+    """The last snapshot that changed each relation or function, up to the one that the run reads."""
+    catalog, at = session.lake(lake).catalog, session.base_snapshot(lake).id
+    tables = [r.id for r in relations if isinstance(r, Table)]
+    found: dict[int, int] = {}
+    with catalog.read() as connection:
+        if tables:
+            summaries = table_summaries(connection, catalog, at, tables)
+            found |= {table_id: summary.last_change_snapshot or at for table_id, summary in summaries.items()}
+        for table, key, kind in ((t.view, t.view.c.view_id, View), (t.macro, t.macro.c.macro_id, Macro)):
+            ids = [r.id for r in relations if isinstance(r, kind)]
+            if ids:
+                query = sa.select(key, table.c.begin_snapshot).where(key.in_(ids), t.alive(table, at))
+                found |= {row[0]: row[1] for row in connection.execute(query)}
+    return found
+
+
 def _find(state: LakeState, node: Any, materialized: str) -> Table | View | Macro | None:
     name = node.alias if getattr(node, "alias", None) else node.name
     if materialized == "function":
@@ -331,8 +337,8 @@ def _seed_digest(seed: Any) -> str:
     if checksum.name != "path":
         return str(checksum.checksum)
     file = Path(seed.root_path or ".") / seed.original_file_path
-    digest = hashlib.sha256()
+    content_digest = hashlib.sha256()
     with file.open("rb") as content:
         while block := content.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+            content_digest.update(block)
+    return content_digest.hexdigest()

@@ -417,6 +417,10 @@ class LakeSession:
         """The schemas, tables and views of a lake, as the running transaction sees them."""
         return self._transaction_on(lake).state
 
+    def transaction_on(self, lake: str | None = None) -> Transaction:
+        """The thread's transaction on a lake. Outside of one it reads the newest snapshot, and is of no other use."""
+        return self._transaction_on(lake)
+
     def is_staged(self, relation: Table | View | Macro, lake: str | None = None) -> bool:
         """Whether the shared transaction had changed a relation when the running one began in it."""
         return self.shared is not None and relation.id in staged_before(self._transaction_on(lake))
