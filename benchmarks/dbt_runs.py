@@ -16,7 +16,7 @@ TABLES = 1_000
 
 
 def run(bench: Bench) -> list[Figure]:
-    return [*_many_models(bench), *_docs_generate(bench), *_one_model(bench)]
+    return [*_many_models(bench), *_published(bench), *_reused(bench), *_docs_generate(bench), *_one_model(bench)]
 
 
 class Project:
@@ -81,6 +81,53 @@ def _many_models(bench: Bench) -> list[Figure]:
             )
         )
     return figures
+
+
+def _published(bench: Bench) -> list[Figure]:
+    """The same models as one snapshot, compared with one for each."""
+    sql = "{{ config(materialized='table') }} select 1 as id"
+    project = Project(bench.folder / "published", {f"m{number}": sql for number in range(MODELS)})
+    figures = []
+    for threads in (1, 4):
+        run = ["run", "--threads", str(threads), "--vars"]
+        as_one, by_node = bench.median_seconds(
+            lambda _, run=run: project.dbt(*run, "ducklake_publish: run"),  # type: ignore[misc]
+            lambda _, run=run: project.dbt(*run, "ducklake_publish: node"),  # type: ignore[misc]
+        )
+        name = f"dbt run, {MODELS} models of one row, publish: run, {threads} thread{'s' * (threads > 1)}"
+        figures.append(Figure(name, as_one, "s", by_node, "publish: node"))
+    return figures
+
+
+def _reused(bench: Bench) -> list[Figure]:
+    """A build of an unchanged project, and of one in which one source of a hundred has changed."""
+    config = "{{ config(materialized='table') }} "
+    sources = {f"source{n}": f"{config} select {n} as id, 0 as version" for n in range(MODELS // 2)}
+    marts = {f"mart{n}": f"{config} select id, version from {{{{ ref('source{n}') }}}}" for n in range(MODELS // 2)}
+    project = Project(bench.folder / "reused", {**sources, **marts})
+    tests = [
+        {"name": name, "columns": [{"name": "id", "data_tests": ["unique", "not_null"]}]} for name in (*sources, *marts)
+    ]
+    (project.folder / "models" / "tests.yml").write_text(json.dumps({"models": tests}))
+    settings = "models: {+reuse: true}\ndata_tests: {+reuse: true}\n"
+    with (project.folder / "dbt_project.yml").open("a") as file:
+        file.write(settings)
+    first, _ = project.dbt("build", "--threads", "4")
+    project.dbt("build", "--threads", "4")
+
+    def change_one(number: int) -> None:
+        text = f"{config} select 0 as id, {number + 2} as version"
+        (project.folder / "models" / "source0.sql").write_text(text)
+        project.dbt("build", "--threads", "4")
+
+    unchanged, one_changed, parse = bench.median_seconds(
+        lambda _: project.dbt("build", "--threads", "4"), change_one, lambda _: project.dbt("parse")
+    )
+    what = f"dbt build, {MODELS} models and {2 * MODELS} tests"
+    return [
+        Figure(f"{what}, nothing changed", unchanged, "s", parse, "dbt parse", goal="1.3"),
+        Figure(f"{what}, one of {MODELS // 2} sources changed", one_changed, "s", first, "the first build"),
+    ]
 
 
 def _docs_generate(bench: Bench) -> list[Figure]:

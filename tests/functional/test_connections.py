@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.connection_handle import CommitContext, Handle
 from dbt.adapters.ducklake.connections import DucklakeConnectionManager
-from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
+from dbt.adapters.ducklake.lake.transaction import ChangeCounts
+from dbt.adapters.ducklake.node_info import NodeInfo
 
 
 @pytest.fixture
@@ -27,8 +28,23 @@ def handle(spark: SparkSession, tmp_path: Path) -> Iterator[Handle]:
     session.close()
 
 
+class RowsAdded:
+    """Has a node's snapshot say how many rows it added."""
+
+    database = "lake"
+
+    def __call__(self, inputs: Any, changes: ChangeCounts) -> NodeInfo:
+        return NodeInfo("model.p.t", None, f"{changes.rows_added} rows", {})
+
+    def annotated(self, info: NodeInfo, session: LakeSession, inputs: Any) -> NodeInfo:
+        return info
+
+    def with_progress(self, info: NodeInfo, session: LakeSession, inputs: Any) -> NodeInfo | None:
+        return None
+
+
 def node(handle: Handle) -> None:
-    handle.commit_context = CommitContext(lambda inputs, changes: CommitInfo(message=f"{changes.rows_added} rows"))
+    handle.commit_context = CommitContext(RowsAdded())
     handle.begin()
 
 
@@ -120,7 +136,7 @@ def test_what_describes_commits_is_as_before_when_a_block_ends(handle: Handle) -
     manager.set_thread_connection(connection)
     with manager.commit_context(CommitContext(statement_message="outer")):
         manager.set_connection_name("outer")
-        with manager.commit_context(CommitContext(lambda inputs, changes: CommitInfo(), "inner")):
+        with manager.commit_context(CommitContext(RowsAdded(), "inner")):
             manager.set_connection_name("inner")
             assert handle.commit_context.node_info is not None
             assert handle.commit_context.statement_message == "inner"

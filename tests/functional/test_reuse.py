@@ -140,3 +140,18 @@ class TestReuse:
             assert how(passes=False)["accepted_values"] == "OK"
         write_file("id,amount\n1,10\n,20\n", project.project_root, "seeds", "raw.csv")
         assert how(passes=False)["not_null"] == "OK"
+
+    def test_the_plan_tells_what_would_be_computed_and_why(self, project: Any) -> None:
+        write_file(MODELS["seen.sql"].replace("> 0", "> 10"), project.project_root, "models", "seen.sql")
+        _, log = run_dbt_and_capture(["run-operation", "ducklake_plan"])
+        rows = {
+            line.split()[0]: " ".join(line.split()[1:])
+            for line in log.splitlines()
+            if "computed" in line or "reused" in line
+        }
+        assert rows["seen"] == "computed its code or settings changed"
+        assert rows["totals"] == "computed it stands on seen"
+        assert rows["now"] == "computed it calls current_timestamp"
+        assert rows["plain"] == "computed reuse is not set"
+        assert rows["orders"] == rows["raw"] == rows["latest"] == "reused"
+        assert "4 of 9 nodes would be computed" in log

@@ -91,7 +91,7 @@ class DucklakeAdapter(HistoryMethods):
         self._publication = Publication(config, lambda: self.session, self.get_macro_resolver)
         progress_log.enabled = at_terminal(config)
         self._reuse = ReuseOfRun(config, lambda: self.session, self.get_macro_resolver)
-        self._passed_tests = PassedTests(config)
+        self._passed_tests = PassedTests(config, self._reuse.last_changes)
         if dbt_command(config) in _SPARK_COMMANDS and hasattr(config, "args") and not is_configured(config):
             self.connections.start_spark()
 
@@ -163,7 +163,7 @@ class DucklakeAdapter(HistoryMethods):
     @available.parse_none
     def reused(self, config: Any, code: str | None) -> LakeResponse | None:
         """The response of a node that need not be computed; None if it is to be computed."""
-        with self.connections.exception_handler("reuse"):
+        with self.connections.exception_handler("reuse"), self.session.reading():
             reuse = self._reuse.decide(config.model, code, self.handle.returned_rows)
         if reuse is None:
             return None
@@ -179,7 +179,7 @@ class DucklakeAdapter(HistoryMethods):
     def reused_test(self, config: Any, code: str) -> LakeResponse | None:
         """The response of a data test that is known to pass; None if it is to be run."""
         test = config.model
-        with self.connections.exception_handler("reuse"):
+        with self.connections.exception_handler("reuse"), self.session.reading():
             reuse = self._reuse.decide_test(test, code, self.handle.returned_rows)
             if reuse is None:
                 return None
@@ -189,6 +189,14 @@ class DucklakeAdapter(HistoryMethods):
             if tested is not None and is_proved_not_null(test, tested, self.session):
                 return LakeResponse(_message="proved by statistics")
         return None
+
+    @available.parse(lambda *a, **k: "")
+    def plan_report(self) -> str:
+        """Which nodes would be computed, and why, as a table of text."""
+        with self.connections.exception_handler("ducklake_plan"), self.session.reading():
+            rows = [(name, "computed" if why else "reused", why) for name, why in self._reuse.plan()]
+        computed = sum(1 for row in rows if row[2])
+        return f"{computed} of {len(rows)} nodes would be computed\n{text_table(('node', 'outcome', 'why'), rows)}"
 
     @available.parse_none
     def note_test(self, config: Any, code: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -22,7 +22,9 @@ from dbt_common.exceptions import CompilationError
 from .history.consumed_changes import PROGRESS_KEY
 from .history.extra_info import REUSE_KEY, node_infos, parse_extra_info
 from .lake import tables as t
+from .lake.catalog import Catalog
 from .lake.snapshot import LakeState, Macro, Table, View
+from .lake.snapshot_changes import parse_changes
 from .lake.table_summary import table_summaries
 from .node_info import NodeInfo
 from .spark.results import Input
@@ -52,6 +54,8 @@ _IRRELEVANT_SETTINGS = frozenset(
     ]
 )
 _INTERNAL_PACKAGES = frozenset(("dbt", "dbt_spark", "dbt_ducklake"))
+_MAX_TABLES = 2_000
+"""Of a lake with more tables, only those that nodes read are looked at."""
 _TEMPORARY = ("__dbt_tmp", "_dbt_", "_lake_")
 """What is in the names of temporary views: of dbt, of the adapter, of the engine."""
 
@@ -78,6 +82,8 @@ class Reuse:
     """The outcome for one node: the snapshot that it is reused from, or why it is computed."""
 
     fingerprint: str
+    source: str = ""
+    """The fingerprint with the node's code as it is written, by which `ducklake_plan` compares."""
     snapshot: int | None = None
     reason: str | None = None
     trusted: bool = False
@@ -90,7 +96,7 @@ class Reuse:
 def note(reuse: Reuse, info: NodeInfo, session: LakeSession, inputs: Sequence[Input]) -> NodeInfo:
     """The info of a node's snapshot with what the next run compares."""
     functions, outside = session.dependencies()
-    found: dict[str, Any] = {"fingerprint": reuse.fingerprint}
+    found: dict[str, Any] = {"fingerprint": reuse.fingerprint, "source": reuse.source}
     reason = None if reuse.trusted else unrepeatable(reuse, session, outside)
     if reason is not None:
         found["computed_since"] = reason
@@ -151,6 +157,9 @@ class ReuseOfRun:
         self._session = session
         self._manifest = manifest
         self._lock = threading.Lock()
+        self.last_changes = LastChanges()
+        self._noted: dict[str, list[sa.Row[Any]]] = {}
+        """The snapshots by lake that changed nothing and say what a node had read, the newest first."""
 
     def decide(self, node: Any, code: str | None, fetches_rows: bool) -> Reuse | None:
         """The outcome for a node; None if `reuse` is not set for it."""
@@ -160,6 +169,7 @@ class ReuseOfRun:
             return None
         reuse = Reuse(
             self.fingerprint(node, code),
+            self.fingerprint(node, getattr(node, "raw_code", None)),
             trusted=setting == DETERMINISTIC,
             fetches_rows=fetches_rows,
             code=code if getattr(node, "language", "sql") == "sql" else None,
@@ -171,7 +181,7 @@ class ReuseOfRun:
         elif node.config.get("full_refresh") or getattr(self._config.args, "full_refresh", False):
             reason = "--full-refresh"
         else:
-            found = self._compare(node, reuse.fingerprint, materialized)
+            found = self._compare(node, "fingerprint", reuse.fingerprint)
             if isinstance(found, int):
                 return replace(reuse, snapshot=found)
             reason = found
@@ -233,23 +243,63 @@ class ReuseOfRun:
 
     # -- comparison with the catalog
 
-    def _compare(self, node: Any, fingerprint: str, materialized: str) -> int | str:
+    def plan(self) -> list[tuple[str, str]]:
+        """Each node that `reuse` is set for, the parents first, with why it would be computed, or empty.
+
+        The code is compared as it is written, since only a build compiles it.
+        """
+        manifest = self._manifest()
+        nodes = {**manifest.nodes, **getattr(manifest, "functions", {})}
+        built = {
+            i: node
+            for i, node in nodes.items()
+            if str(node.resource_type) in ("model", "seed", "snapshot", "function") and node.config.enabled
+        }
+        reasons: dict[str, str] = {}
+
+        def why(node_id: str) -> str:
+            if node_id in reasons:
+                return reasons[node_id]
+            node = built[node_id]
+            parents = [i for i in getattr(getattr(node, "depends_on", None), "nodes", ()) if i in built]
+            changed = next((i for i in parents if why(i)), None)
+            materialized = str(node.config.get("materialized"))
+            if materialized == "ephemeral":
+                reasons[node_id] = why(changed) if changed else ""
+            elif not node.config.get("reuse") or materialized not in _MATERIALIZATIONS:
+                reasons[node_id] = "reuse is not set"
+            else:
+                found = self._compare(node, "source", self.fingerprint(node, getattr(node, "raw_code", None)))
+                reasons[node_id] = (
+                    found if isinstance(found, str) else f"it stands on {built[changed].name}" if changed else ""
+                )
+            return reasons[node_id]
+
+        for node_id in built:
+            why(node_id)
+        return [
+            (built[i].name, reason)
+            for i, reason in reasons.items()
+            if str(built[i].config.get("materialized")) != "ephemeral"
+        ]
+
+    def _compare(self, node: Any, kind: str, fingerprint: str) -> int | str:
         """The snapshot of which a node's relation is still what building it would make, or why it is not."""
         session = self._session()
         state = session.state(node.database)
-        relation = _find(state, node, materialized)
+        relation = _find(state, node, str(node.config.get("materialized")))
         if relation is None or relation.id < 0:
             return "it was never built"
         catalog = session.lake(node.database).catalog
         if session.is_staged(relation, node.database):
             return "it was changed in this run"
-        last = last_changes(session, node.database, [relation])[relation.id]
-        record = self._record(catalog, node, relation.id, last)
+        last = self.last_changes.of(session, node.database, [relation])[relation.id]
+        record = self._record(catalog, node, last)
         if record is None:
             return f"snapshot {last}, which changed it last, is not of a build with reuse"
         snapshot, info = record
         made = info[REUSE_KEY]
-        if made.get("fingerprint") != fingerprint:
+        if made.get(kind) != fingerprint:
             return "its code or settings changed"
         if "computed_since" in made and node.config.get("reuse") != DETERMINISTIC:
             return str(made["computed_since"])
@@ -277,7 +327,7 @@ class ReuseOfRun:
             elif definitions.get(read["relation"]) != _definition(relation):
                 return f"the definition of {read['relation']} changed"
         for lake, reads in by_lake.items():
-            last = last_changes(session, lake, [relation for _, relation in reads])
+            last = self.last_changes.of(session, lake, [relation for _, relation in reads])
             for read, relation in reads:
                 if session.is_staged(relation, lake):
                     return f"{read['relation']} changes in this run"
@@ -286,39 +336,65 @@ class ReuseOfRun:
                     return f"{read['relation']} moved from {until} to {last[relation.id]}"
         return None
 
-    def _record(
-        self, catalog: Any, node: Any, relation_id: int, last_change: int
-    ) -> tuple[int, Mapping[str, Any]] | None:
+    def _record(self, catalog: Catalog, node: Any, last_change: int) -> tuple[int, Mapping[str, Any]] | None:
         """The newest snapshot in which the node recorded what it was built from, unless others changed it since."""
         changes = t.snapshot_changes
-        noted = changes.c.commit_extra_info.contains(f'"{PROGRESS_KEY}": {relation_id}', autoescape=True)
-        query = (
-            sa.select(changes.c.snapshot_id, changes.c.commit_extra_info)
-            .where(sa.or_(changes.c.snapshot_id == last_change, sa.and_(changes.c.snapshot_id > last_change, noted)))
-            .order_by(changes.c.snapshot_id.desc())
-        )
-        with catalog.read() as connection:
-            for row in connection.execute(query):
+        columns = sa.select(changes.c.snapshot_id, changes.c.commit_extra_info)
+        with self._lock, catalog.read() as connection:
+            location = catalog.database.location
+            if location not in self._noted:
+                noted = columns.where(changes.c.commit_extra_info.contains(PROGRESS_KEY, autoescape=True))
+                self._noted[location] = list(connection.execute(noted.order_by(changes.c.snapshot_id.desc())))
+            rows = [row for row in self._noted[location] if row.snapshot_id > last_change]
+            rows += connection.execute(columns.where(changes.c.snapshot_id == last_change))
+        for row in rows:
+            if json.dumps(node.unique_id) in (row.commit_extra_info or ""):
                 for info in node_infos(parse_extra_info(row.commit_extra_info)):
                     if info.get("node_id") == node.unique_id and isinstance(info.get(REUSE_KEY), Mapping):
                         return row.snapshot_id, info
         return None
 
 
-def last_changes(session: LakeSession, lake: str, relations: Sequence[Table | View | Macro]) -> dict[int, int]:
-    """The last snapshot that changed each relation or function, up to the one that the run reads."""
-    catalog, at = session.lake(lake).catalog, session.base_snapshot(lake).id
-    tables = [r.id for r in relations if isinstance(r, Table)]
+class LastChanges:
+    """The last snapshot that changed each relation or function of a lake. Threads share it.
+
+    All tables are asked for at once, and later only those that were changed since.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[int, dict[int, int]]] = {}
+
+    def of(self, session: LakeSession, lake: str, relations: Sequence[Table | View | Macro]) -> dict[int, int]:
+        """By id, up to the snapshot that the thread reads."""
+        catalog, at = session.lake(lake).catalog, session.base_snapshot(lake).id
+        with self._lock, catalog.read() as connection:
+            before, found = self._known.get(lake.lower(), (at, {}))
+            if before > at:
+                return _last_changes(connection, catalog, at, session.state(lake), {r.id for r in relations})
+            for commit in catalog.commits_after(connection, before) if before < at else ():
+                for _, table_id in parse_changes(commit.changes_made or "").relation_changes:
+                    found.pop(table_id, None)
+            missing = {r.id for r in relations} - found.keys()
+            if missing:
+                everything = {*session.state(lake).tables} if len(session.state(lake).tables) < _MAX_TABLES else set()
+                wanted = missing | (everything - found.keys())
+                found = {**found, **_last_changes(connection, catalog, at, session.state(lake), wanted)}
+            self._known[lake.lower()] = at, found
+            return {r.id: found.get(r.id, at) for r in relations}
+
+
+def _last_changes(
+    connection: sa.Connection, catalog: Catalog, at: int, state: LakeState, ids: Collection[int]
+) -> dict[int, int]:
     found: dict[int, int] = {}
-    with catalog.read() as connection:
-        if tables:
-            summaries = table_summaries(connection, catalog, at, tables)
-            found |= {table_id: summary.last_change_snapshot or at for table_id, summary in summaries.items()}
-        for table, key, kind in ((t.view, t.view.c.view_id, View), (t.macro, t.macro.c.macro_id, Macro)):
-            ids = [r.id for r in relations if isinstance(r, kind)]
-            if ids:
-                query = sa.select(key, table.c.begin_snapshot).where(key.in_(ids), t.alive(table, at))
-                found |= {row[0]: row[1] for row in connection.execute(query)}
+    if tables := [i for i in ids if i in state.tables]:
+        summaries = table_summaries(connection, catalog, at, tables)
+        found |= {table_id: summary.last_change_snapshot or at for table_id, summary in summaries.items()}
+    for table, key, others in ((t.view, t.view.c.view_id, state.views), (t.macro, t.macro.c.macro_id, state.macros)):
+        if wanted := [i for i in ids if i in others]:
+            query = sa.select(key, table.c.begin_snapshot).where(key.in_(wanted), t.alive(table, at))
+            found |= {row[0]: row[1] for row in connection.execute(query)}
     return found
 
 

@@ -17,7 +17,7 @@ from dbt_common.events.event_manager_client import get_event_manager
 
 from .lake.null_counts import has_no_nulls
 from .lake.snapshot import Table
-from .reuse import Reuse, digest, last_changes, unrepeatable
+from .reuse import LastChanges, Reuse, digest, unrepeatable
 from .spark.session import LakeSession
 
 PASSED_FILE = "ducklake_passed_tests.json"
@@ -36,8 +36,9 @@ class PassedTest:
 class PassedTests:
     """The tests that passed, in this command and in earlier ones. Threads share it."""
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: Any, last_changes: LastChanges) -> None:
         self._config = config
+        self._last_changes = last_changes
         self._lock = threading.Lock()
         self._waiting: dict[str, PassedTest] = {}
         """The tests of this command that read all that they read, and whose outcome dbt has not told yet."""
@@ -68,7 +69,7 @@ class PassedTests:
             relation = session.state(lake).find_relation(schema, relation_name)
             if relation is None or relation.uuid != uuid or snapshot is None or session.is_staged(relation, lake):
                 return False
-            if last_changes(session, lake, [relation])[relation.id] > snapshot:
+            if self._last_changes.of(session, lake, [relation])[relation.id] > snapshot:
                 return False
         for name, made in passed.functions.items():
             lake, schema, function = name.split(".", 2)

@@ -302,6 +302,15 @@ class LakeSession:
             transaction.commit_info = replace(transaction.commit_info, **fields)
             yield transaction
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Has everything in the block read the same snapshot. What it would change is dropped."""
+        frame = self._transactions.begin()
+        try:
+            yield
+        finally:
+            self._transactions.discard(frame)
+
     @property
     def in_transaction(self) -> bool:
         return self._transactions.in_transaction
