@@ -84,6 +84,8 @@ MODEL = {
     "merge_with_delete_condition": "`merge` deletes existing rows that fulfil it, before any update.",
     "commit_message": "The message of the model's snapshot. Default: such as `dbt run: orders (table)`.",
     "commit_author": "The author of the model's snapshot. Default: the profile's `author`.",
+    "reuse": "`true`: the node is [not computed](../reuse.md) while it would be the same. `deterministic`: also where only"
+    " you know that.",
     "maintenance": "What a run does for the table after its node: `auto`, `off`, or [limits](../dbt-maintenance.md).",
     "commit_extra_info": "Names and values that are added to the [snapshot's JSON](../dbt.md#snapshot-metadata).",
 }
@@ -147,6 +149,7 @@ OPERATIONS = {
     "ducklake_diff": "Prints the [difference](../table-diff.md#print-a-diff) between two versions of a table.",
     "ducklake_lineage": "Prints the versions of a relation and [what they were built from](../lineage.md).",
     "ducklake_stale": "Prints the [stale](../lineage.md#stale-models) relations.",
+    "ducklake_plan": "Prints which nodes with [`reuse`](../reuse.md) would be computed, and why.",
     "ducklake_preview": "Prints what the last [run that is one snapshot](../publishing.md#see-what-a-run-would-change)"
     " changed, or would have changed.",
     "ducklake_stop_spark": "Stops the Spark that `spark.keep_alive` keeps running.",
@@ -298,6 +301,7 @@ def models_page() -> str:
         "dict[str, typing.Any] | None": "names and values",
         "bool | str | dict[str, typing.Any] | None": "a word, or names and values",
         "list[typing.Any] | None": "a list",
+        "bool | str | None": "true, false or a word",
     }
     types = get_type_hints(configs.DucklakeConfig)
     rows = [(code(f.name), kinds[str(types[f.name])], MODEL[f.name]) for f in settings]

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -155,3 +156,80 @@ class TestReuse:
         assert rows["plain"] == "computed reuse is not set"
         assert rows["orders"] == rows["raw"] == rows["latest"] == "reused"
         assert "4 of 9 nodes would be computed" in log
+
+
+NODES, STEPS = 7, 5
+KINDS = ("table", "view", "incremental")
+
+
+class RandomProject:
+    """A random DAG over two seeds, and what its tables have to hold."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.seeds = {f"raw{n}": [n + 1] * 3 for n in range(2)}
+        self.constants = [random.randrange(5) for _ in range(NODES)]
+        self.kinds = [random.choice(KINDS) for _ in range(NODES)]
+        self.parents = [
+            random.sample([*self.seeds, *(f"m{earlier}" for earlier in range(n))], k=random.choice((1, 2)))
+            for n in range(NODES)
+        ]
+
+    def change(self) -> None:
+        which = self.random.randrange(4)
+        if which == 0:
+            name = self.random.choice(list(self.seeds))
+            self.seeds[name] = [self.random.randrange(100) for _ in range(3)]
+        elif which == 1:
+            self.constants[self.random.randrange(NODES)] += 1
+        elif which == 2:
+            self.kinds[self.random.randrange(NODES)] = self.random.choice(KINDS)
+
+    def write(self, root: Path) -> None:
+        for name, values in self.seeds.items():
+            rows = "".join(f"{i},{value}\n" for i, value in enumerate(values))
+            write_file(f"id,v\n{rows}", root, "seeds", f"{name}.csv")
+        for n in range(NODES):
+            first, *others = self.parents[n]
+            joins = "".join(f" join {{{{ ref('{other}') }}}} {other} on {other}.id = {first}.id" for other in others)
+            total = " + ".join(f"{parent}.v" for parent in self.parents[n])
+            config = f"{{{{ config(materialized='{self.kinds[n]}', unique_key='id') }}}}"
+            query = (
+                f"select {first}.id, {total} + {self.constants[n]} as v from {{{{ ref('{first}') }}}} {first}{joins}"
+            )
+            write_file(f"{config} {query}", root, "models", f"m{n}.sql")
+
+    def expected(self) -> dict[str, list[int]]:
+        found = dict(self.seeds)
+        for n in range(NODES):
+            columns = [found[parent] for parent in self.parents[n]]
+            found[f"m{n}"] = [sum(values) + self.constants[n] for values in zip(*columns, strict=True)]
+        return found
+
+
+class TestRandomProjects:
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {kind: {"+reuse": True} for kind in ("models", "seeds")}
+
+    @pytest.mark.parametrize("publish", ["node", "run"])
+    def test_a_build_with_reuse_is_what_a_build_from_nothing_is(self, project: Any, ask: Ask, publish: str) -> None:
+        self.check(project, ask, Random(publish), publish)
+
+    @pytest.mark.long
+    @pytest.mark.parametrize("seed", range(60))
+    def test_many_random_projects(self, project: Any, ask: Ask, seed: int) -> None:
+        self.check(project, ask, Random(seed), ("node", "run")[seed % 2])
+
+    def check(self, project: Any, ask: Ask, random: Random, publish: str) -> None:
+        shop, how = RandomProject(random), ["--vars", f"ducklake_publish: {publish}"]
+        for _ in range(STEPS):
+            shop.write(Path(project.project_root))
+            outcomes(*how)
+            for name, values in shop.expected().items():
+                found = ask(f"select v from lake.{project.test_schema}.{name} order by id")
+                assert [v for (v,) in found] == values, name
+            shop.change()
+        shop.write(Path(project.project_root))
+        outcomes(*how)
+        assert set(outcomes(*how).values()) == {"reused"}
