@@ -84,8 +84,8 @@ MODEL = {
     "merge_with_delete_condition": "`merge` deletes existing rows that fulfil it, before any update.",
     "commit_message": "The message of the model's snapshot. Default: such as `dbt run: orders (table)`.",
     "commit_author": "The author of the model's snapshot. Default: the profile's `author`.",
-    "reuse": "`true`: the node is [not computed](../reuse.md) while it would be the same. `deterministic`: also where only"
-    " you know that.",
+    "reuse": "`true`: the node is [not computed](../reuse.md) while it would be the same. `deterministic`: also where"
+    " only you know that.",
     "maintenance": "What a run does for the table after its node: `auto`, `off`, or [limits](../dbt-maintenance.md).",
     "commit_extra_info": "Names and values that are added to the [snapshot's JSON](../dbt.md#snapshot-metadata).",
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from .. import reference
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
@@ -13,6 +16,17 @@ pytest_plugins = ["dbt.tests.fixtures.project"]
 @pytest.fixture(scope="session")
 def lake_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("lake")
+
+
+Ask = Callable[[str], list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def ask(lake_folder: Path) -> Iterator[Ask]:
+    """What DuckDB answers."""
+    connection = reference.connect(f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/")
+    yield lambda query: connection.execute(query).fetchall()
+    connection.close()
 
 
 @pytest.fixture(scope="class")

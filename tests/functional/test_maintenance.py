@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,18 +10,7 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 from dbt.adapters.ducklake.maintenance import RunBudget
 
-from .. import reference
-
-Ask = Callable[[str], list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def ask(lake_folder: Path) -> Iterator[Ask]:
-    """What DuckDB answers."""
-    connection = reference.connect(f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/")
-    yield lambda query: connection.execute(query).fetchall()
-    connection.close()
-
+from .conftest import Ask
 
 EVENTS = """{{ config(materialized='incremental', maintenance={'small_files': 2, 'max_share': 1}) }}
 select id, 1 as n from range(50)

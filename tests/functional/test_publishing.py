@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,7 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 from dbt.adapters.ducklake import LakeSession
 
-from .. import reference
-
-Ask = Callable[[str], list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def ask(lake_folder: Path) -> Iterator[Ask]:
-    """What DuckDB answers."""
-    connection = reference.connect(f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/")
-    yield lambda query: connection.execute(query).fetchall()
-    connection.close()
-
+from .conftest import Ask
 
 NUMBERS = "id,n\n1,10\n2,20\n"
 ORDERS = """{{ config(materialized='table', post_hook="insert into {{ target.schema }}.audit values ('orders')") }}

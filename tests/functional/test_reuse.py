@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,18 +11,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt_and_capture, write_file
 
-from .. import reference
-
-Ask = Callable[[str], list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def ask(lake_folder: Path) -> Iterator[Ask]:
-    """What DuckDB answers."""
-    connection = reference.connect(f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/")
-    yield lambda query: connection.execute(query).fetchall()
-    connection.close()
-
+from .conftest import Ask
 
 MODELS = {
     "orders.sql": "{{ config(materialized='table') }} select id, amount from {{ ref('raw') }}",

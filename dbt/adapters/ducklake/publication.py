@@ -17,6 +17,7 @@ from .credentials import PUBLISH, PUBLISH_ON_FAILURE
 from .history.node_commit import dbt_command, default_message, invocation_info
 from .history.run_commit import run_commit_info
 from .lake.errors import CommitUnknownError, LakeError
+from .lake.snapshot import LakeState
 from .node_info import NodeInfo
 from .run_preview import RelationPreview, preview, preview_table, write_preview
 from .run_results import amend_run_results
@@ -256,7 +257,10 @@ class Publication:
         ]
         count = len({info.id for info, _ in infos})
         nodes = f"{count} node{'' if count == 1 else 's'}"
-        info = run_commit_info(default_message(self._config, nodes), invocation_info(self._config), infos)
+        shared = session.shared
+        state = shared.transaction(shared.lake).state if shared is not None and shared.lake is not None else LakeState()
+        existing = {*state.tables, *state.views}
+        info = run_commit_info(default_message(self._config, nodes), invocation_info(self._config), infos, existing)
         try:
             self.snapshot = session.publish(info, folds).snapshot_id
         except LakeError as error:

@@ -13,11 +13,15 @@ from .extra_info import NODES_KEY
 
 
 def run_commit_info(
-    message: str, shared_info: Mapping[str, Any], nodes: Sequence[tuple[NodeInfo, Collection[int]]]
+    message: str,
+    shared_info: Mapping[str, Any],
+    nodes: Sequence[tuple[NodeInfo, Collection[int]]],
+    existing: Collection[int],
 ) -> CommitInfo:
     """The commit info of a run, from its nodes and the relations that each changed, by id.
 
-    `shared_info` is what their extra info has in common, which is written once.
+    `shared_info` is what their extra info has in common, which is written once. `existing` are the tables and views at
+    the end of the run: others that it created never get an id.
     """
     authors = {node.author for node, _ in nodes}
 
@@ -25,10 +29,11 @@ def run_commit_info(
         entries = []
         for node, changed in nodes:
             own = {k: v for k, v in node.extra_info.items() if k not in shared_info or v != shared_info[k]}
-            inputs = [_with_ids(read, snapshot_id, catalog_id) for read in node.extra_info.get("inputs", ())]
+            reads = [r for r in node.extra_info.get("inputs", ()) if r["table_id"] >= 0 or r["table_id"] in existing]
+            inputs = [_with_ids(read, snapshot_id, catalog_id) for read in reads]
             if PROGRESS_KEY in own:
                 own[PROGRESS_KEY] = catalog_id(own[PROGRESS_KEY])
-            changed_ids = sorted(map(catalog_id, changed))
+            changed_ids = sorted(catalog_id(i) for i in changed if i >= 0 or i in existing)
             entries.append({**own, "message": node.message, "inputs": inputs, "changed": changed_ids})
         return json.dumps({**shared_info, NODES_KEY: entries})
 

@@ -72,6 +72,12 @@ _OF_THE_CATALOG = frozenset(
 _KEYWORDS = frozenset(
     [
         "all",
+        "for",
+        "identifier",
+        "interval",
+        "timestampadd",
+        "timestampdiff",
+        "try_cast",
         "and",
         "any",
         "array",
@@ -166,6 +172,7 @@ def called_functions(sql: str) -> Iterator[str]:
     tokens = QueryTokens(sql)
     for i in range(tokens.count - 1):
         name = tokens.word(i).lower()
-        is_part = i > 0 and tokens[i - 1].text == "."
-        if tokens[i + 1].text == "(" and name and name not in _KEYWORDS and not is_part:
+        # Behind these stand parts of a name, types, and aliases with a list of columns.
+        before = tokens[i - 1].text if i else ""
+        if tokens[i + 1].text == "(" and name and name not in _KEYWORDS and before not in (".", "AS", "::", ")"):
             yield name
