@@ -19,6 +19,8 @@ MODELS = {
     "totals.sql": "{{ config(materialized='table') }} select sum(amount) as total from {{ ref('seen') }}",
     "latest.sql": "{{ config(materialized='incremental', unique_key='id') }} select * from {{ ref('orders') }}",
     "aside.sql": "{{ config(materialized='table') }} select 1 as id",
+    "changes.sql": "{{ config(materialized='incremental', table_options={'parquet_compression': 'zstd'}) }}"
+    " select id, change_type from {{ ducklake_new_changes(ref('orders')) }}",
     "now.sql": "{{ config(materialized='table') }} select current_timestamp() as at",
     "schema.yml": """
 models:
@@ -77,13 +79,15 @@ class TestReuse:
         before = ask("select max(snapshot_id) from lake.snapshots()")
         found = outcomes()
         assert found.pop("now") == found.pop("plain") == "computed"
-        assert found == dict.fromkeys(("raw", "orders", "seen", "totals", "latest", "aside", "history"), "reused")
+        assert found == dict.fromkeys(
+            ("raw", "orders", "seen", "totals", "latest", "changes", "aside", "history"), "reused"
+        )
         assert ask("select max(snapshot_id) from lake.snapshots()")[0][0] == before[0][0] + 2
 
     @pytest.mark.parametrize(
         ("change", "computed"),
         [
-            ({"seeds/raw.csv": "id,amount\n1,10\n2,25\n"}, {"raw", "orders", "totals", "latest", "history"}),
+            ({"seeds/raw.csv": "id,amount\n1,10\n2,25\n"}, {"raw", "orders", "totals", "latest", "changes", "history"}),
             ({"models/aside.sql": MODELS["aside.sql"] + "  -- the same"}, set()),
             ({"models/aside.sql": MODELS["aside.sql"].replace("1 as id", "2 as id")}, {"aside"}),
             ({"models/seen.sql": MODELS["seen.sql"].replace("> 0", "> 10")}, {"seen", "totals"}),
@@ -143,7 +147,7 @@ class TestReuse:
         assert rows["now"] == "computed it calls current_timestamp"
         assert rows["plain"] == "computed reuse is not set"
         assert rows["orders"] == rows["raw"] == rows["latest"] == "reused"
-        assert "4 of 9 nodes would be computed" in log
+        assert "4 of 10 nodes would be computed" in log
 
 
 NODES, STEPS = 7, 5

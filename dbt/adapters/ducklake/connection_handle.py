@@ -107,6 +107,8 @@ class Handle:
         self.commit_context = CommitContext()
         self.returned_rows = False
         """Whether the node fetched rows. Its later SQL may depend on them, so it cannot be replayed."""
+        self.is_bound_to_snapshot = False
+        """Whether the node's SQL names the snapshot that it reads, so that it cannot be replayed on another."""
         self._connection = connection
         self._responses: list[LakeResponse] = []
         self._temporary_views: list[str] = []
@@ -224,7 +226,7 @@ class Handle:
 
     def _replay(self) -> bool:
         """Runs the node's changes again after a conflict. False if its SQL may depend on rows that it fetched."""
-        if self.returned_rows or self._temporary_views:
+        if self.returned_rows or self.is_bound_to_snapshot or self._temporary_views:
             return False
         with self.cancellable():
             return self.session.replay()

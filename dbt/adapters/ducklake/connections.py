@@ -149,7 +149,7 @@ class DucklakeConnectionManager(SQLConnectionManager):
 
         if connection.state == ConnectionState.OPEN:
             connection.handle.commit_context = context
-            connection.handle.returned_rows = False
+            connection.handle.returned_rows = connection.handle.is_bound_to_snapshot = False
             connection.handle.start_node()
         else:
             connection.handle = LazyHandle(open_with_context)

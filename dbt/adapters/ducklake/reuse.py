@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -54,6 +55,10 @@ _IRRELEVANT_SETTINGS = frozenset(
     ]
 )
 _INTERNAL_PACKAGES = frozenset(("dbt", "dbt_spark", "dbt_ducklake"))
+_TEXT = r"'(?:[^'\\]|\\.)*'"
+_RANGE = re.compile(
+    rf"(ducklake_new_changes \( {_TEXT}) , \w+ , \w+ , consumer => {_TEXT} , asked_at => \d+ \)", re.IGNORECASE
+)
 _MAX_TABLES = 2_000
 """Of a lake with more tables, only those that nodes read are looked at."""
 _TEMPORARY = ("__dbt_tmp", "_dbt_", "_lake_")
@@ -116,7 +121,8 @@ def unrepeatable(reuse: Reuse, session: LakeSession, outside: frozenset[str]) ->
             return f"it calls {function}"
         if session.spark_started:
             for name in called_functions(reuse.code):
-                if not session.is_known_function(name) and name.upper() not in _ctes(reuse.code):
+                is_known = name.startswith("ducklake_") or session.is_known_function(name)
+                if not is_known and name.upper() not in _ctes(reuse.code):
                     return f"it calls {name}, which is no function of Spark's"
     read = sorted(name for name in outside if not any(mark in name for mark in _TEMPORARY))
     return f"it reads {read[0]}, which is in no lake" if read else None
@@ -174,7 +180,9 @@ class ReuseOfRun:
             fetches_rows=fetches_rows,
             code=code if getattr(node, "language", "sql") == "sql" else None,
         )
-        if getattr(node, "language", "sql") == "python" and not reuse.trusted:
+        if materialized == "incremental" and node.config.get("incremental_strategy") == "microbatch":
+            reason = "it is built in batches, of which dbt knows which to build"
+        elif getattr(node, "language", "sql") == "python" and not reuse.trusted:
             reason = f"it is a Python model and does not say reuse: {DETERMINISTIC}"
         elif fetches_rows and not reuse.trusted:
             reason = "its code has rows in it that it fetched (run_query)"
@@ -200,7 +208,9 @@ class ReuseOfRun:
         config = node.config.to_dict(omit_none=True) if hasattr(node.config, "to_dict") else dict(node.config)
         persists_docs = config.get("persist_docs") or {}
         parts = {
-            "code": _seed_digest(node) if str(node.resource_type) == "seed" else normalized(code or ""),
+            "code": _seed_digest(node)
+            if str(node.resource_type) == "seed"
+            else _without_ranges(normalized(code or "")),
             "config": {key: value for key, value in config.items() if key not in _IRRELEVANT_SETTINGS},
             "columns": {
                 name: [
@@ -299,10 +309,10 @@ class ReuseOfRun:
             return f"snapshot {last}, which changed it last, is not of a build with reuse"
         snapshot, info = record
         made = info[REUSE_KEY]
-        if made.get(kind) != fingerprint:
-            return "its code or settings changed"
         if "computed_since" in made and node.config.get("reuse") != DETERMINISTIC:
             return str(made["computed_since"])
+        if made.get(kind) != fingerprint:
+            return "its code or settings changed"
         for name, was in (made.get("functions") or {}).items():
             lake, schema, function = name.split(".", 2)
             macro = session.state(lake).find_macro(schema, function)
@@ -405,6 +415,11 @@ def _find(state: LakeState, node: Any, materialized: str) -> Table | View | Macr
     relation = state.find_relation(node.schema, name)
     is_view = materialized == "view"
     return relation if isinstance(relation, View) == is_view else None
+
+
+def _without_ranges(code: str) -> str:
+    """Code without the range of changes that `ducklake_new_changes` has in it, which the node's inputs tell."""
+    return _RANGE.sub(r"\1 )", code)
 
 
 def _seed_digest(seed: Any) -> str:

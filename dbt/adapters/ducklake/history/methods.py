@@ -77,8 +77,7 @@ class HistoryMethods(LakeAdapter):
                 source_name=source.render(),
             )
             pending = consumer.pending_range(self.session, full, if_expired == "full")
-        # The rendered SQL holds the range, which is true of this snapshot only: the node cannot be replayed on another.
-        self.handle.returned_rows = True
+        self.handle.is_bound_to_snapshot = True
         bounds = ["null" if bound is None else str(bound) for bound in (pending.since, pending.until)]
         # By these two arguments the call conflicts with anybody else who writes the node's table.
         guard = f"consumer => {target.name_literal()}", f"asked_at => {self.session.base_snapshot(target.database).id}"

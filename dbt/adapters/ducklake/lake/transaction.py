@@ -423,6 +423,9 @@ class Transaction:
         text = None if value is None else parse_option(name, value, scope)
         if value is None and key not in self.options.values:
             raise OptionError(f"option {name} is not set, so it can not be unset")
+        if text is not None and self.options.values.get(key) == text:
+            self.catalog.check_writable()
+            return
         self.stage(options={**self.staged.options, key: text})
 
     def commit(self) -> Committed:
