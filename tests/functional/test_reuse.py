@@ -113,6 +113,11 @@ class TestReuse:
     def test_full_refresh_computes_all(self, project: Any) -> None:
         assert "reused" not in outcomes("--full-refresh").values()
 
+    def test_what_was_built_empty_is_not_reused(self, project: Any, ask: Ask) -> None:
+        outcomes("--empty")
+        assert outcomes()["raw"] == "computed"
+        assert ask(f"select total from lake.{project.test_schema}.totals") == [(30,)]
+
     def test_compaction_is_no_change(self, project: Any) -> None:
         project.run_sql(f"call ducklake_rewrite_data_files('{project.test_schema}.orders', delete_threshold => 0)")
         assert {name for name, how in outcomes().items() if how != "reused"} == {"now", "plain"}

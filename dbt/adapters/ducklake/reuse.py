@@ -24,6 +24,7 @@ from .history.consumed_changes import PROGRESS_KEY
 from .history.extra_info import REUSE_KEY, node_infos, parse_extra_info
 from .lake import tables as t
 from .lake.catalog import Catalog
+from .lake.commit.rows import id_batches
 from .lake.snapshot import LakeState, Macro, Table, View
 from .lake.snapshot_changes import parse_changes
 from .lake.table_summary import table_summaries
@@ -61,6 +62,7 @@ _RANGE = re.compile(
 )
 _MAX_TABLES = 2_000
 """Of a lake with more tables, only those that nodes read are looked at."""
+_MAX_NOTES_SIZE = 50_000_000
 _TEMPORARY = ("__dbt_tmp", "_dbt_", "_lake_")
 """What is in the names of temporary views: of dbt, of the adapter, of the engine."""
 
@@ -186,7 +188,7 @@ class ReuseOfRun:
             reason = f"it is a Python model and does not say reuse: {DETERMINISTIC}"
         elif fetches_rows and not reuse.trusted:
             reason = "its code has rows in it that it fetched (run_query)"
-        elif node.config.get("full_refresh") or getattr(self._config.args, "full_refresh", False):
+        elif node.config.get("full_refresh") or getattr(self._flags, "full_refresh", False):
             reason = "--full-refresh"
         else:
             found = self._compare(node, "fingerprint", reuse.fingerprint)
@@ -203,6 +205,10 @@ class ReuseOfRun:
         return Reuse(self.fingerprint(test, code), trusted=setting == DETERMINISTIC, code=code)
 
     # -- fingerprints
+
+    @property
+    def _flags(self) -> Any:
+        return getattr(self._config, "args", None)
 
     def fingerprint(self, node: Any, code: str | None) -> str:
         config = node.config.to_dict(omit_none=True) if hasattr(node.config, "to_dict") else dict(node.config)
@@ -222,6 +228,7 @@ class ReuseOfRun:
             },
             "description": node.description if persists_docs.get("relation") else None,
             "macros": self._macros_of(node),
+            "rows": [str(getattr(self._flags, flag, None) or "") for flag in ("empty", "sample")],
             "spark": (self._config.credentials.spark or {}).get("config"),
             "versions": [version("dbt-core"), version("dbt-ducklake")],
         }
@@ -266,31 +273,20 @@ class ReuseOfRun:
             if str(node.resource_type) in ("model", "seed", "snapshot", "function") and node.config.enabled
         }
         reasons: dict[str, str] = {}
-
-        def why(node_id: str) -> str:
-            if node_id in reasons:
-                return reasons[node_id]
+        for node_id in _parents_first(built):
             node = built[node_id]
-            parents = [i for i in getattr(getattr(node, "depends_on", None), "nodes", ()) if i in built]
-            changed = next((i for i in parents if why(i)), None)
+            changed = next((i for i in _parents(node) if reasons.get(i)), None)
             materialized = str(node.config.get("materialized"))
             if materialized == "ephemeral":
-                reasons[node_id] = why(changed) if changed else ""
+                reasons[node_id] = reasons[changed] if changed else ""
             elif not node.config.get("reuse") or materialized not in _MATERIALIZATIONS:
                 reasons[node_id] = "reuse is not set"
             else:
                 found = self._compare(node, "source", self.fingerprint(node, getattr(node, "raw_code", None)))
-                reasons[node_id] = (
-                    found if isinstance(found, str) else f"it stands on {built[changed].name}" if changed else ""
-                )
-            return reasons[node_id]
-
-        for node_id in built:
-            why(node_id)
+                stands_on = f"it stands on {built[changed].name}" if changed else ""
+                reasons[node_id] = found if isinstance(found, str) else stands_on
         return [
-            (built[i].name, reason)
-            for i, reason in reasons.items()
-            if str(built[i].config.get("materialized")) != "ephemeral"
+            (built[i].name, why) for i, why in reasons.items() if built[i].config.get("materialized") != "ephemeral"
         ]
 
     def _compare(self, node: Any, kind: str, fingerprint: str) -> int | str:
@@ -353,8 +349,7 @@ class ReuseOfRun:
         with self._lock, catalog.read() as connection:
             location = catalog.database.location
             if location not in self._noted:
-                noted = columns.where(changes.c.commit_extra_info.contains(PROGRESS_KEY, autoescape=True))
-                self._noted[location] = list(connection.execute(noted.order_by(changes.c.snapshot_id.desc())))
+                self._noted[location] = _newest_notes(connection)
             rows = [row for row in self._noted[location] if row.snapshot_id > last_change]
             rows += connection.execute(columns.where(changes.c.snapshot_id == last_change))
         for row in rows:
@@ -363,6 +358,24 @@ class ReuseOfRun:
                     if info.get("node_id") == node.unique_id and isinstance(info.get(REUSE_KEY), Mapping):
                         return row.snapshot_id, info
         return None
+
+
+def _newest_notes(connection: sa.Connection) -> list[sa.Row[Any]]:
+    """The snapshots that say of a node that it changed nothing, the newest first, up to a size that memory holds."""
+    changes = t.snapshot_changes
+    size = sa.func.length(changes.c.commit_extra_info)
+    noted = sa.select(changes.c.snapshot_id, size.label("size")).where(
+        changes.c.commit_extra_info.contains(PROGRESS_KEY, autoescape=True)
+    )
+    ids, total = [], 0
+    for row in connection.execute(noted.order_by(changes.c.snapshot_id.desc())):
+        total += row.size
+        if total > _MAX_NOTES_SIZE:
+            break
+        ids.append(row.snapshot_id)
+    query = sa.select(changes.c.snapshot_id, changes.c.commit_extra_info)
+    found = [r for batch in id_batches(ids) for r in connection.execute(query.where(changes.c.snapshot_id.in_(batch)))]
+    return sorted(found, key=lambda row: row.snapshot_id, reverse=True)
 
 
 class LastChanges:
@@ -406,6 +419,23 @@ def _last_changes(
             query = sa.select(key, table.c.begin_snapshot).where(key.in_(wanted), t.alive(table, at))
             found |= {row[0]: row[1] for row in connection.execute(query)}
     return found
+
+
+def _parents(node: Any) -> Sequence[str]:
+    return tuple(getattr(getattr(node, "depends_on", None), "nodes", ()))
+
+
+def _parents_first(nodes: Mapping[str, Any]) -> list[str]:
+    """The nodes in an order in which each follows its parents."""
+    order: dict[str, None] = {}
+    todo = [*nodes]
+    while todo:
+        waiting = [i for i in _parents(nodes[todo[-1]]) if i in nodes and i not in order]
+        if waiting:
+            todo += waiting
+        else:
+            order[todo.pop()] = None
+    return list(order)
 
 
 def _find(state: LakeState, node: Any, materialized: str) -> Table | View | Macro | None:
