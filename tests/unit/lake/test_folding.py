@@ -7,7 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from dbt.adapters.ducklake.lake import tables as t
-from dbt.adapters.ducklake.lake.commit.folding import changed_relations, only_adds_rows, staged_files
+from dbt.adapters.ducklake.lake.commit.folding import (
+    changed_relations,
+    fold,
+    only_adds_rows,
+    only_difference,
+    staged_files,
+)
 from dbt.adapters.ducklake.lake.commit.staged import CommitInfo, Staged
 from dbt.adapters.ducklake.lake.errors import ConflictError
 from dbt.adapters.ducklake.lake.transaction import Transaction
@@ -81,12 +87,17 @@ def test_two_changes_side_by_side_fold_into_what_one_after_the_other_makes(
     mine(second)
     first.merge_into_parent()
     before = parent.staged
+    # What a fold keeps of it conflicts alike, and gives the same.
+    kept = only_difference(second.origin, second.staged)
     if theirs in CONFLICTS[mine] | MORE_CONFLICTS.get(mine, set()):
         with pytest.raises(ConflictError, match="another one that runs beside it"):
             second.merge_into_parent()
         assert parent.staged is before
+        with pytest.raises(ConflictError):
+            fold(*kept, before)
         return
     second.merge_into_parent()
+    assert fold(*kept, before) == parent.staged
     sequence = lake.begin("me", "both")
     theirs(sequence)
     mine(sequence)

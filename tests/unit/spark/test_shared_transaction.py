@@ -74,6 +74,18 @@ def test_two_threads_that_change_one_table_conflict_and_one_goes_on(kind: str, n
         assert not list(Path(address.data_path).rglob("*.parquet"))
 
 
+def test_what_a_statement_or_a_frame_wrote_in_vain_is_removed(tmp_path: Path) -> None:
+    with LakeSession(f"sqlite:{tmp_path}/c.sqlite", data_path=f"{tmp_path}/data/") as lake:
+        lake.execute("create table t (id bigint)")
+        lake.begin_shared()
+        lake.begin()
+        lake.insert("t", ROWS)
+        lake.rollback()
+        assert list(tmp_path.rglob("*.parquet"))
+        lake.discard_shared()
+        assert not list(tmp_path.rglob("*.parquet"))
+
+
 def test_a_second_lake_is_refused(tmp_path: Path) -> None:
     other = {"name": "other", "catalog": f"sqlite:{tmp_path}/o.sqlite", "data_path": f"{tmp_path}/o/"}
     with LakeSession(f"sqlite:{tmp_path}/c.sqlite", data_path=f"{tmp_path}/data/", attach=[other]) as lake:

@@ -365,9 +365,7 @@ class LakeSession:
         """
         shared, self._transactions.shared = self._transactions.shared, None
         assert shared is not None
-        lake = shared.lake
-        if lake is None:
-            return Result()
+        lake = shared.lake or self.database
         try:
             shared.keep(kept)
             shared.set_commit_info(lake, info)
@@ -375,16 +373,16 @@ class LakeSession:
         except CommitUnknownError:
             raise  # the snapshot may have the files
         except Exception:
-            remove_files(self._lakes[lake], shared, is_published=False)
+            remove_files(self._lakes, shared, is_published=False)
             raise
-        remove_files(self._lakes[lake], shared, is_published=True)
+        remove_files(self._lakes, shared, is_published=True)
         return Result(snapshot_id=committed.snapshot.id if committed.changed else None)
 
     def discard_shared(self) -> None:
         """Ends the shared transaction without a trace: its changes are dropped, and their files deleted."""
         shared, self._transactions.shared = self._transactions.shared, None
-        if shared is not None and shared.lake is not None:
-            remove_files(self._lakes[shared.lake], shared, is_published=False)
+        if shared is not None:
+            remove_files(self._lakes, shared, is_published=False)
 
     def commit_message(self, message: str | None) -> AbstractContextManager[None]:
         """Sets the commit message of the statements in the block that are transactions of their own."""

@@ -6,9 +6,10 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from ..lake.commit.folding import changed_relations, fold, only_adds_rows, staged_files
+from ..lake.commit.folding import changed_relations, fold, only_adds_rows, only_difference, staged_files
 from ..lake.commit.staged import CommitInfo, Staged
 from ..lake.errors import ConflictError, LakeError
 from ..lake.maintenance.data_folder import DataFolder, failure_text
@@ -32,7 +33,7 @@ class Fold:
     message: str | None = None
     """The commit message that a statement in it set."""
 
-    @property
+    @cached_property
     def changed_relations(self) -> set[int]:
         return changed_relations(self.origin, self.staged)
 
@@ -51,7 +52,8 @@ class SharedTransaction:
         self._transactions = {lake: begin(lake) for lake in lakes}
         self._lock = threading.Lock()
         self._folds: list[Fold] = []
-        self._dropped: list[Transaction] = []
+        self._dropped: list[tuple[str, Staged, Staged]] = []
+        """What was staged and not folded, by lake: its files are to be removed."""
 
     def nested(self, lake: str) -> Transaction:
         """A transaction that starts with everything that was folded so far."""
@@ -81,18 +83,20 @@ class SharedTransaction:
                 try:
                     nested.merge_into_parent()
                 except ConflictError:
-                    self._dropped.append(nested)
+                    self._dropped.append((lake, *only_difference(nested.origin, nested.staged)))
                     raise
                 if label is not None:
                     shared.commit_info = info
                 message = nested.commit_info.message if nested.commit_info != info else None
                 ids = frozenset(i for name, i in reads if name == lake)
-                self._folds.append(Fold(label, lake, nested.origin, nested.staged, ids, message))
+                self._folds.append(Fold(label, lake, *only_difference(nested.origin, nested.staged), ids, message))
 
     def drop(self, transactions: Mapping[str, Transaction]) -> None:
         """Notes that nested transactions are not folded, so that their files are removed."""
         with self._lock:
-            self._dropped += [t for t in transactions.values() if t.staged is not t.origin]
+            for lake, transaction in transactions.items():
+                if transaction.staged is not transaction.origin:
+                    self._dropped.append((lake, *only_difference(transaction.origin, transaction.staged)))
 
     @property
     def folds(self) -> tuple[Fold, ...]:
@@ -103,9 +107,9 @@ class SharedTransaction:
     def staged_files(self, lake: str, data_path: str) -> set[str]:
         """The files of a lake that were written in the transaction, by their whole paths."""
         with self._lock:
-            changes: list[Fold | Transaction] = [f for f in self._folds if f.lake == lake]
-            changes += [t for t in self._dropped if t.catalog is self._transactions[lake].catalog]
-        return set().union(*(staged_files(c.origin, c.staged, data_path) for c in changes))
+            folded = [(f.origin, f.staged) for f in self._folds if f.lake == lake]
+            dropped = [(origin, staged) for name, origin, staged in self._dropped if name == lake]
+        return set().union(*(staged_files(origin, staged, data_path) for origin, staged in (*folded, *dropped)))
 
     @property
     def lake(self) -> str | None:
@@ -113,6 +117,7 @@ class SharedTransaction:
         return next((f.lake for f in self.folds), None)
 
     def transaction(self, lake: str) -> Transaction:
+        """The transaction on a lake that had been attached when this one began, or that was used since."""
         return self._transactions[lake]
 
     def keep(self, folds: Iterable[Fold]) -> None:
@@ -132,15 +137,17 @@ class SharedTransaction:
         transaction.commit_info = replace(info, author=author, message=message)
 
 
-def remove_files(lake: Lake, shared: SharedTransaction, is_published: bool) -> None:
+def remove_files(lakes: Mapping[str, Lake], shared: SharedTransaction, is_published: bool) -> None:
     """Deletes the files of a shared transaction that no snapshot has. What cannot be deleted is left as an orphan."""
-    data_path, transaction = lake.catalog.data_path, shared.transaction(lake.name.lower())
-    paths = shared.staged_files(lake.name.lower(), data_path)
-    if is_published:
-        paths -= staged_files(transaction.origin, transaction.staged, data_path)
-    if not paths:
-        return
-    folder = DataFolder(data_path, lake.file_store, lake.catalog.database)
-    if failures := folder.delete(sorted(paths)):
-        logger.warning(failure_text(failures, len(paths), "ducklake_delete_orphaned_files deletes them later"))
-    folder.remove_empty_folders(paths - failures.keys())
+    for name, lake in lakes.items():
+        data_path = lake.catalog.data_path
+        paths = shared.staged_files(name, data_path)
+        if is_published:
+            transaction = shared.transaction(name)
+            paths -= staged_files(transaction.origin, transaction.staged, data_path)
+        if not paths:
+            continue
+        folder = DataFolder(data_path, lake.file_store, lake.catalog.database)
+        if failures := folder.delete(sorted(paths)):
+            logger.warning(failure_text(failures, len(paths), "ducklake_delete_orphaned_files deletes them later"))
+        folder.remove_empty_folders(paths - failures.keys())

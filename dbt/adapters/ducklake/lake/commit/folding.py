@@ -6,9 +6,9 @@ did. Only rows can always be added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..deletes import NewDeleteFile
 from ..errors import ConflictError
@@ -19,6 +19,9 @@ from ..predicates import ReadPredicate
 from ..snapshot import LakeState, Table, View
 from .difference import differences, is_renamed
 from .staged import DataChanges, Staged
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 def fold(origin: Staged, own: Staged, parent: Staged) -> Staged:
@@ -33,6 +36,31 @@ def fold(origin: Staged, own: Staged, parent: Staged) -> Staged:
         reads=folding.reads(),
         is_snapshot_without_changes=own.is_snapshot_without_changes or parent.is_snapshot_without_changes,
     )
+
+
+def only_difference(origin: Staged, own: Staged) -> tuple[Staged, Staged]:
+    """The same two values for `fold`, without what both have alike: a lake has many tables, and a run many folds."""
+    new_reads = {i for i, read in own.reads.items() if i not in origin.reads or origin.reads[i] != read}
+    ids = changed_relations(origin, own) | new_reads
+    macros = {(new or old).id for old, new in differences(origin.state.macros, own.state.macros)}
+    options = {key for key in origin.options.keys() | own.options.keys() if _differs(origin.options, own.options, key)}
+
+    def part(staged: Staged) -> Staged:
+        state = LakeState(
+            schemas=staged.state.schemas,
+            tables=_some(staged.state.tables, ids),
+            views=_some(staged.state.views, ids),
+            macros=_some(staged.state.macros, macros),
+        )
+        return Staged(
+            state,
+            _some(staged.data_changes, ids),
+            _some(staged.options, options),
+            _some(staged.reads, new_reads),
+            staged.is_snapshot_without_changes,
+        )
+
+    return part(origin), part(own)
 
 
 def changed_relations(origin: Staged, own: Staged) -> set[int]:
@@ -140,13 +168,10 @@ class _Folding:
         return folded
 
     def options(self) -> Mapping[OptionKey, str | None]:
-        changed = {key for key in self.origin.options.keys() | self.own.options.keys() if self._changed_option(key)}
+        origin, own = self.origin.options, self.own.options
+        changed = {key for key in origin.keys() | own.keys() if _differs(origin, own, key)}
         kept = {key: value for key, value in self.parent.options.items() if key not in changed}
         return {**kept, **{key: self.own.options[key] for key in changed if key in self.own.options}}
-
-    def _changed_option(self, key: OptionKey) -> bool:
-        origin, own = self.origin.options, self.own.options
-        return (key in own) != (key in origin) or own.get(key) != origin.get(key)
 
     def reads(self) -> Mapping[int, ReadPredicate | None]:
         origin, own, parent = self.origin.reads, self.own.reads, self.parent.reads
@@ -172,6 +197,14 @@ class _Folding:
             f"the transaction can not change {name}: another one that runs beside it in the same run has changed it"
             " since this one began; let one of them wait for the other"
         )
+
+
+def _some(values: Mapping[K, V], keys: Collection[K]) -> dict[K, V]:
+    return {key: values[key] for key in keys if key in values}
+
+
+def _differs(origin: Mapping[K, V], own: Mapping[K, V], key: K) -> bool:
+    return (key in own) != (key in origin) or own.get(key) != origin.get(key)
 
 
 def _are_several(thing: Any, others: Iterable[Any]) -> bool:
