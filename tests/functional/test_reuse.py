@@ -127,17 +127,17 @@ class TestReuse:
             outcomes(*command, expect_pass=passes)
             content = json.loads(Path(project.project_root, "target", "run_results.json").read_text())
             tests = {r["unique_id"].split(".")[2]: r for r in content["results"] if r["unique_id"].startswith("test.")}
-            return {name.split("_orders")[0]: r["adapter_response"]["_message"] for name, r in tests.items()}
+            return {name.split("_orders")[0]: r["adapter_response"].get("notes", "run") for name, r in tests.items()}
 
         kept = Path(project.project_root, "target", "ducklake_passed_tests.json")
         kept.unlink()
-        assert how() == {"unique": "OK", "accepted_values": "OK", "not_null": "proved by statistics"}
+        assert how() == {"unique": "run", "accepted_values": "run", "not_null": "proved by statistics"}
         assert how() == {"unique": "reused", "accepted_values": "reused", "not_null": "proved by statistics"}
         write_file("id,amount\n1,10\n2,30\n", project.project_root, "seeds", "raw.csv")
         for _ in range(2):  # the second time orders are not computed, and the test fails again all the same
-            assert how(passes=False)["accepted_values"] == "OK"
+            assert how(passes=False)["accepted_values"] == "run"
         write_file("id,amount\n1,10\n,20\n", project.project_root, "seeds", "raw.csv")
-        assert how(passes=False)["not_null"] == "OK"
+        assert how(passes=False)["not_null"] == "run"
 
     def test_the_plan_tells_what_would_be_computed_and_why(self, project: Any) -> None:
         write_file(MODELS["seen.sql"].replace("> 0", "> 10"), project.project_root, "models", "seen.sql")

@@ -20,7 +20,7 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse, ConnectionState
 from dbt.adapters.contracts.relation import RelationConfig, RelationType
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.clients.agate_helper import Integer, empty_table
+from dbt_common.clients.agate_helper import empty_table
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
@@ -31,7 +31,7 @@ from . import docs, incremental, python_models, seeds
 from .column import DucklakeColumn
 from .comments import comment_changes
 from .configs import DucklakeConfig, check_model_config
-from .connection_handle import CommitContext, LakeResponse
+from .connection_handle import PASSED_TEST, CommitContext, LakeResponse
 from .freshness import last_write_times
 from .history.methods import HistoryMethods
 from .history.node_commit import NodeCommit, dbt_command, default_message
@@ -127,7 +127,11 @@ class DucklakeAdapter(HistoryMethods):
             self._ignored_settings.add(config.model.package_name, config.model.unique_id, settings.ignored)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
-        """Maintains the table of a node that has committed, if that is set. It never fails the node."""
+        """Maintains the table of a node that has committed, if that is set, which never fails the node.
+
+        Of a data test with `reuse` it notes what the test read.
+        """
+        self._note_test()
         setting = config.get("maintenance")
         settings = MaintenanceSettings.parse(self.config.credentials.maintenance if setting is None else setting)
         connection = self.connections.get_if_exists()
@@ -138,6 +142,15 @@ class DucklakeAdapter(HistoryMethods):
             self._publication.follow_up(node.unique_id, lambda: self._maintain(node, settings))
         elif connection.handle.committed_snapshot is not None and not self.session.in_transaction:
             self._maintain(node, settings)
+
+    def _note_test(self) -> None:
+        connection = self.connections.get_if_exists()
+        if connection is None or connection.state != ConnectionState.OPEN or connection.handle.test is None:
+            return
+        (test_id, reuse), connection.handle.test = connection.handle.test, None
+        if self.session.in_transaction:
+            with self.connections.exception_handler("reuse"):
+                self._passed_tests.note(test_id, reuse, self.session)
 
     def _maintain(self, node: Any, settings: MaintenanceSettings) -> None:
         budget = self.connections.maintenance_budget
@@ -175,20 +188,29 @@ class DucklakeAdapter(HistoryMethods):
             node_commit.annotate = lambda info, session, inputs: note(reuse, info, session, inputs)
         return None
 
-    @available.parse_none
-    def reused_test(self, config: Any, code: str) -> LakeResponse | None:
-        """The response of a data test that is known to pass; None if it is to be run."""
-        test = config.model
+    @available.parse(lambda *a, **k: False)
+    def is_passed_test(self, config: Any) -> bool:
+        """Whether a data test is known to pass. Of one that is to run, `post_model_hook` notes what it read."""
+        test, handle = config.model, self.handle
         with self.connections.exception_handler("reuse"), self.session.reading():
-            reuse = self._reuse.decide_test(test, code, self.handle.returned_rows)
+            handle.test, handle.passed_test = None, None
+            reuse = self._reuse.decide_test(test, test.compiled_code, handle.returned_rows)
             if reuse is None:
-                return None
+                return False
             if self._passed_tests.is_passed(test.unique_id, reuse.fingerprint, self.session):
-                return LakeResponse(_message="reused")
+                handle.passed_test = "reused"
+                return True
             tested = getattr(self.get_macro_resolver(), "nodes", {}).get(getattr(test, "attached_node", None))
             if tested is not None and is_proved_not_null(test, tested, self.session):
-                return LakeResponse(_message="proved by statistics")
-        return None
+                handle.passed_test = "proved by statistics"
+                return True
+        handle.test = test.unique_id, reuse
+        return False
+
+    @available
+    @classmethod
+    def passed_test_query(cls) -> str:
+        return PASSED_TEST
 
     @available.parse(lambda *a, **k: "")
     def plan_report(self) -> str:
@@ -197,19 +219,6 @@ class DucklakeAdapter(HistoryMethods):
             rows = [(name, "computed" if why else "reused", why) for name, why in self._reuse.plan()]
         computed = sum(1 for row in rows if row[2])
         return f"{computed} of {len(rows)} nodes would be computed\n{text_table(('node', 'outcome', 'why'), rows)}"
-
-    @available.parse_none
-    def note_test(self, config: Any, code: str) -> None:
-        """Notes what a data test read that has just run."""
-        reuse = self._reuse.decide_test(config.model, code, False)
-        if reuse is not None and self.session.in_transaction:
-            self._passed_tests.note(config.model.unique_id, reuse, self.session)
-
-    @available
-    @classmethod
-    def result_of_passed_test(cls) -> agate.Table:
-        names, types = ["failures", "should_warn", "should_error"], [Integer(), agate.Boolean(), agate.Boolean()]
-        return agate.Table([[0, False, False]], names, types)
 
     @available
     @classmethod
