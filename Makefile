@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 # The dbt that the tests run on. CI runs a part of the functional tests on dbt-core 1.12 too.
 DBT ?= dbt-core<1.12
 STAMP := $(VENV)/.installed
+# Where it is set, every test process compiles and rewrites each module again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: check lint test quickstart bench format clean
 
@@ -30,9 +32,13 @@ layers: $(STAMP)
 	mkdir -p $(LAYERS) && ln -sfn ../dbt/adapters/ducklake $(LAYERS)/ducklake
 	PYTHONPATH=$(LAYERS) $(BIN)/lint-imports --no-cache
 
-check: lint  ## quick checks, without Spark and servers
-	$(BIN)/pytest tests/unit -n 2 -m 'not catalogs and not processes and not long'
-	$(BIN)/pytest tests/docs --ignore-glob '*/test_examples_*'
+check: $(STAMP)  ## quick checks, without Spark and servers
+	$(MAKE) --no-print-directory --jobs 2 --output-sync lint quick
+
+.PHONY: quick
+QUICK := not catalogs and not processes and not large and not long
+quick: $(STAMP)
+	$(BIN)/pytest tests/unit tests/docs -n 2 -m '$(QUICK)' --ignore-glob '*/test_examples_*'
 
 test: lint java docs  ## everything, as CI runs it
 	$(BIN)/pytest tests/unit -n 2

@@ -26,7 +26,9 @@ def _patterns(source: str) -> list[re.Pattern[str]]:
         if any(isinstance(text, str) and len(text) > 1 for text in texts):
             words = "".join(text for text in texts if isinstance(text, str))
             if len(re.sub(r"\W", "", words)) >= MINIMUM_TEXT:
-                found.append(re.compile("(?s:.*)".join(_words(t) if isinstance(t, str) else "" for t in texts)))
+                pattern = "(?s:.*)".join(_words(t) if isinstance(t, str) else "" for t in texts)
+                # What may be anything at either end is needed by no search, and makes it slow.
+                found.append(re.compile(pattern.removeprefix("(?s:.*)").removesuffix("(?s:.*)")))
     return found
 
 

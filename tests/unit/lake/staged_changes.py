@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dbt.adapters.ducklake.lake import evolution
 from dbt.adapters.ducklake.lake.snapshot import MacroImpl
 from dbt.adapters.ducklake.lake.transaction import Transaction
 
 from ...lakes import column, columns
 from ...workers import paper_file
+
+Change = Callable[[Transaction], None]
 
 
 def insert(tx: Transaction) -> None:
@@ -86,3 +90,10 @@ def drop_macro(tx: Transaction) -> None:
 def replace_macro(tx: Transaction) -> None:
     drop_macro(tx)
     tx.create_macro(tx.state.schema("s"), "m", (MacroImpl("duckdb", "2", "scalar"),))
+
+
+CHANGES: list[Change] = [
+    *(insert, delete, merge, replace, alter, rename, drop, comment),
+    *(create_table, create_view, create_schema, drop_schema, alter_view, drop_view, insert_elsewhere),
+    *(create_macro, drop_macro, replace_macro),
+]

@@ -11,15 +11,13 @@ from dbt.adapters.ducklake.lake.catalog import Commit
 from dbt.adapters.ducklake.lake.conflicts import IntendedChanges, check_conflicts
 from dbt.adapters.ducklake.lake.errors import ConflictError
 from dbt.adapters.ducklake.lake.quoted_names import quote_name
-from dbt.adapters.ducklake.lake.snapshot import MacroImpl
 from dbt.adapters.ducklake.lake.snapshot_changes import SnapshotChanges, parse_changes
-from dbt.adapters.ducklake.lake.transaction import Transaction
 
-from ...conftest import LakeAddress
-from ...lakes import Lake, attached, columns
-from ...workers import paper_file
+from ...lakes import Lake, attached
 from .catalogs import ODD_NAMES, NewLake, every_reference_catalog
 from .staged_changes import (
+    CHANGES,
+    Change,
     alter,
     alter_view,
     comment,
@@ -40,13 +38,8 @@ from .staged_changes import (
     replace_macro,
 )
 
-CHANGES = [
-    *(insert, delete, merge, replace, alter, rename, drop, comment),
-    *(create_table, create_view, create_schema, drop_schema, alter_view, drop_view, insert_elsewhere),
-    *(create_macro, drop_macro, replace_macro),
-]
 # The changes that conflict with what another transaction did. All other pairs commit.
-CONFLICTS: dict[Callable[[Transaction], None], set[Callable[[Transaction], None]]] = {
+CONFLICTS: dict[Change, set[Change]] = {
     insert: {replace, alter, drop, comment},
     delete: {delete, replace, alter, drop, comment},
     merge: {insert, delete, merge, replace, alter, drop, comment},
@@ -69,7 +62,7 @@ CONFLICTS: dict[Callable[[Transaction], None], set[Callable[[Transaction], None]
     drop_macro: {drop_macro, replace_macro, drop_schema},
     replace_macro: {drop_macro, replace_macro, drop_schema},
 }
-NAMES: dict[Callable[[Transaction], None], list[str]] = {
+NAMES: dict[Change, list[str]] = {
     rename: ["main.t", "main.renamed"],
     create_table: ["s.new"],
     create_view: ["s.new"],
@@ -84,38 +77,12 @@ NAMES: dict[Callable[[Transaction], None], list[str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def copies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lake]:
-    """Returns a function that copies one lake in SQLite, which is cheaper than creating one."""
-    import itertools
-    import shutil
-
-    folder = tmp_path_factory.mktemp("conflicts")
-    original = Lake(LakeAddress("sqlite", f"sqlite:{folder}/original.sqlite", f"{folder}/data/"))
-    with original.transaction() as tx:
-        schema = tx.create_schema("s")
-        tx.create_table(tx.state.schema("main"), "t", columns(id="int64"))
-        tx.create_table(schema, "other", columns(id="int64"))
-        tx.create_view(schema, "v", "select 1 as a", "duckdb")
-        tx.create_macro(schema, "m", (MacroImpl("duckdb", "1", "scalar"),))
-    with original.transaction() as tx:
-        tx.append(tx.state.table("main", "t"), [paper_file("first.parquet", 3)])
-    numbers = itertools.count()
-
-    def copy() -> Lake:
-        number = next(numbers)
-        shutil.copy(f"{folder}/original.sqlite", f"{folder}/{number}.sqlite")
-        return Lake(LakeAddress("sqlite", f"sqlite:{folder}/{number}.sqlite", f"{folder}/data/"))
-
-    return copy
-
-
 @pytest.mark.parametrize("theirs", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("mine", CHANGES, ids=lambda change: change.__name__)
 def test_a_commit_succeeds_after_another_or_names_the_conflict(
-    mine: Callable[[Transaction], None], theirs: Callable[[Transaction], None], copies: Callable[[], Lake]
+    mine: Change, theirs: Change, new_copy: Callable[[], Lake]
 ) -> None:
-    lake = copies()
+    lake = new_copy()
     transaction = lake.begin("me", "mine")
     mine(transaction)
     with lake.transaction(author="Ada", message="theirs first") as other:

@@ -128,6 +128,7 @@ def test_deletes_add_up_over_many_snapshots(folder: str) -> None:
     assert (file.first_snapshot, file.last_snapshot) == (1, 5)
 
 
+@pytest.mark.large
 def test_positions_of_many_row_groups_are_all_counted(folder: str) -> None:
     before = at_snapshots(*((i, 9 - (i > 500_000)) for i in range(1_200_000)))
     file = write_delete_file(STORE, folder, DATA_FILE, positions(5_000_000), before, snapshot=12)

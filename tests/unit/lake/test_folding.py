@@ -22,6 +22,8 @@ from ...lakes import Lake, columns
 from ...workers import paper_file
 from .catalogs import NewLake
 from .staged_changes import (
+    CHANGES,
+    Change,
     alter,
     alter_view,
     comment,
@@ -36,9 +38,7 @@ from .staged_changes import (
     rename,
     replace,
 )
-from .test_conflicts import CHANGES, CONFLICTS, copies  # noqa: F401
-
-Change = Callable[[Transaction], None]
+from .test_conflicts import CONFLICTS
 
 # What conflicts here although two commits would not: who folds later has not seen the other's change, and the run that
 # both are part of can do it again.
@@ -72,8 +72,8 @@ def _contents(tx: Transaction) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def lake(copies: Callable[[], Lake]) -> Lake:  # noqa: F811
-    return copies()
+def lake(new_copy: Callable[[], Lake]) -> Lake:
+    return new_copy()
 
 
 @pytest.mark.parametrize("theirs", CHANGES, ids=lambda change: change.__name__)

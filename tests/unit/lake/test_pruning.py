@@ -387,6 +387,7 @@ def test_a_local_hour_that_occurs_twice_matches_both_instants(local: datetime.da
     assert keeps("timestamptz", sign, local, stats(text, text), time_zone="Europe/Berlin")
 
 
+@pytest.mark.large
 def test_a_hundred_thousand_files_take_a_moment() -> None:
     files = [FileStats({1: stats(str(i), str(i + 9))}) for i in range(100_000)]
     test = compile_predicate(Comparison(("c",), "=", 50_000), [Column(1, "c", "int64")])

@@ -224,6 +224,7 @@ def test_names_are_found_without_regard_to_case_and_errors_say_what_there_is(new
 
 
 @every_catalog
+@pytest.mark.large
 def test_five_thousand_tables_load_in_a_handful_of_queries(
     kind: str, new_lake: NewLake, capsys: pytest.CaptureFixture[str]
 ) -> None:

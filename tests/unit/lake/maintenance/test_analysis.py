@@ -50,18 +50,19 @@ def _wrong_answers(lake: Lake, name: str = "t") -> list[str]:
         for at in range(begin, latest + 1):
             source = f"{name} at (version => {at})"
             rows = duckdb.execute(f"from {source}").fetchall()
+            questions: dict[str, Any] = {}
             for i, column in enumerate(c[0] for c in duckdb.description or ()):
                 values = [row[i] for row in rows]
-                questions = {f"count(*) from {source} where {column} is null": values.count(None)}
+                questions[f"select count(*) from {source} where {column} is null"] = values.count(None)
                 for value in {v for v in values if v is not None}:
-                    questions[f"count(*) from {source} where {column} = {value!r}"] = values.count(value)
+                    questions[f"select count(*) from {source} where {column} = {value!r}"] = values.count(value)
                 for function, of in (("min", min), ("max", max)):
                     known = [v for v in values if v is not None]
-                    questions[f"{function}({column}) from {source}"] = of(known) if known else None
-                for question, answer in questions.items():
-                    found = duckdb.execute(f"select {question}").fetchone()
-                    if found != (answer,):
-                        wrong.append(f"{question} is {found}, not {answer}")
+                    questions[f"select {function}({column}) from {source}"] = of(known) if known else None
+            found = duckdb.execute(f"select {', '.join(f'({q})' for q in questions)}").fetchone() or ()
+            for (question, answer), value in zip(questions.items(), found, strict=True):
+                if value != answer:
+                    wrong.append(f"{question} is {value}, not {answer}")
     return wrong
 
 

@@ -182,6 +182,7 @@ def test_a_column_may_equal_an_expression_over_many_columns_of_the_source() -> N
     assert columns("t.day = cast(s.day as date) and t.id = (s.k + s.id) * 2") == ["day", "id"]
 
 
+@pytest.mark.large
 def test_deep_conditions_give_an_answer() -> None:
     assert isinstance(keys(" and ".join(["t.id = s.id"] * 3000)), list)
     assert isinstance(keys("t.id = " + "(" * 3000 + "s.id" + ")" * 3000), list)

@@ -297,6 +297,7 @@ def test_any_words_give_an_answer(words: list[str]) -> None:
     ],
     ids=["nested queries", "parentheses", "columns", "ctes", "joins", "string", "comments"],
 )
+@pytest.mark.large
 def test_a_long_query_takes_no_long_time(sql: str) -> None:
     start = time.perf_counter()
     with_views(sql)

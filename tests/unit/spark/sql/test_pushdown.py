@@ -299,6 +299,7 @@ def test_nothing_is_pushed_down_from_a_query_that_is_not_understood(sql: str) ->
     assert pushed_down(sql) == {}
 
 
+@pytest.mark.large
 def test_a_long_chain_of_conditions_stays_flat() -> None:
     predicate = condition(" or ".join(f"a = {number}" for number in range(3000)))
     assert isinstance(predicate, Or)
