@@ -12,7 +12,7 @@ from dbt_common.exceptions import CompilationError
 from .incremental import check_strategy
 from .maintenance import MaintenanceSettings
 from .other_adapters import check_own_config
-from .reuse import check_reuse
+from .reuse.settings import check_reuse
 from .table_layout import TableLayout
 
 

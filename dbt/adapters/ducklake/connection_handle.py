@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -126,8 +126,8 @@ class Handle:
         name = str(getattr(self._connection, "name", None) or "dbt")
         self.passed_test: str | None = None
         """Why the data test that is the node is known to pass."""
-        self.test: tuple[str, Any] | None = None
-        """The data test that is the node, and what is to be noted when it has run."""
+        self.after_test: Callable[[], None] | None = None
+        """Called when the data test that is the node has run, in its transaction."""
         self.committed_snapshot: int | None = None
         """The snapshot of the node, once it has committed one."""
         # Spark Connect separates tags with commas. A node can run more than once in a process.

@@ -41,10 +41,14 @@ from .lake.types import Column
 from .maintenance import MIN_SECONDS, MaintenanceSettings, describe
 from .other_adapters import IgnoredSettings, PackageConfig
 from .progress import at_terminal, progress_log
-from .publication import Publication
+from .publish.preview import preview_text
+from .publish.publication import Publication
 from .relation import DucklakeRelation
-from .reuse import ReuseOfRun, is_configured, note
-from .reuse_tests import PassedTests, is_proved_not_null
+from .reuse.data_tests import ReusedTests
+from .reuse.last_changes import LastChanges
+from .reuse.nodes import ReusedNodes
+from .reuse.recipe import Recipes
+from .reuse.settings import is_configured
 from .spark.engine.errors import first_line
 from .spark.sql.definitions import with_new_fields
 from .spark.sql.quoting import quoted, string_literal
@@ -90,8 +94,10 @@ class DucklakeAdapter(HistoryMethods):
         self._ignored_settings = IgnoredSettings()
         self._publication = Publication(config, lambda: self.session, self.get_macro_resolver)
         progress_log.enabled = at_terminal(config)
-        self._reuse = ReuseOfRun(config, lambda: self.session, self.get_macro_resolver)
-        self._passed_tests = PassedTests(config, self._reuse.last_changes)
+        parts = (config, lambda: self.session, self.get_macro_resolver)
+        shared = (Recipes(config, self.get_macro_resolver), LastChanges())
+        self._reused_nodes = ReusedNodes(*parts, *shared)
+        self._reused_tests = ReusedTests(*parts, *shared)
         if dbt_command(config) in _SPARK_COMMANDS and hasattr(config, "args") and not is_configured(config):
             self.connections.start_spark()
 
@@ -127,30 +133,22 @@ class DucklakeAdapter(HistoryMethods):
             self._ignored_settings.add(config.model.package_name, config.model.unique_id, settings.ignored)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
-        """Maintains the table of a node that has committed, if that is set, which never fails the node.
-
-        Of a data test with `reuse` it notes what the test read.
-        """
-        self._note_test()
+        """Maintains the table of a node that has committed, if that is set, which never fails the node."""
+        connection = self.connections.get_if_exists()
+        if connection is None or connection.state != ConnectionState.OPEN:
+            return
+        if connection.handle.after_test is not None and self.session.in_transaction:
+            with self.connections.exception_handler("reuse"):
+                connection.handle.after_test()
         setting = config.get("maintenance")
         settings = MaintenanceSettings.parse(self.config.credentials.maintenance if setting is None else setting)
-        connection = self.connections.get_if_exists()
-        if settings is None or connection is None or connection.state != ConnectionState.OPEN:
+        if settings is None:
             return
         node = config.model
         if self._publication.is_running:
             self._publication.follow_up(node.unique_id, lambda: self._maintain(node, settings))
         elif connection.handle.committed_snapshot is not None and not self.session.in_transaction:
             self._maintain(node, settings)
-
-    def _note_test(self) -> None:
-        connection = self.connections.get_if_exists()
-        if connection is None or connection.state != ConnectionState.OPEN or connection.handle.test is None:
-            return
-        (test_id, reuse), connection.handle.test = connection.handle.test, None
-        if self.session.in_transaction:
-            with self.connections.exception_handler("reuse"):
-                self._passed_tests.note(test_id, reuse, self.session)
 
     def _maintain(self, node: Any, settings: MaintenanceSettings) -> None:
         budget = self.connections.maintenance_budget
@@ -177,35 +175,14 @@ class DucklakeAdapter(HistoryMethods):
     def reused(self, config: Any, code: str | None) -> LakeResponse | None:
         """The response of a node that need not be computed; None if it is to be computed."""
         with self.connections.exception_handler("reuse"), self.session.reading():
-            reuse = self._reuse.decide(config.model, code, self.handle.returned_rows)
-        if reuse is None:
-            return None
-        if reuse.snapshot is not None:
-            return LakeResponse(_message=f"reused: as of snapshot {reuse.snapshot}", snapshot_id=reuse.snapshot)
-        logger.debug(f"{config.model.unique_id} is computed: {reuse.reason}")
-        node_commit = self.handle.commit_context.node_info
-        if isinstance(node_commit, NodeCommit):
-            node_commit.annotate = lambda info, session, inputs: note(reuse, info, session, inputs)
-        return None
+            return self._reused_nodes.response(config.model, code, self.handle)
 
     @available.parse(lambda *a, **k: False)
     def is_passed_test(self, config: Any) -> bool:
-        """Whether a data test is known to pass. Of one that is to run, `post_model_hook` notes what it read."""
-        test, handle = config.model, self.handle
+        """Whether a data test is known to pass."""
         with self.connections.exception_handler("reuse"), self.session.reading():
-            handle.test, handle.passed_test = None, None
-            reuse = self._reuse.decide_test(test, test.compiled_code, handle.returned_rows)
-            if reuse is None:
-                return False
-            if self._passed_tests.is_passed(test.unique_id, reuse.fingerprint, self.session):
-                handle.passed_test = "reused"
-                return True
-            tested = getattr(self.get_macro_resolver(), "nodes", {}).get(getattr(test, "attached_node", None))
-            if tested is not None and is_proved_not_null(test, tested, self.session):
-                handle.passed_test = "proved by statistics"
-                return True
-        handle.test = test.unique_id, reuse
-        return False
+            self.handle.passed_test = self._reused_tests.why_passed(config.model, self.handle)
+        return self.handle.passed_test is not None
 
     @available
     @classmethod
@@ -216,9 +193,14 @@ class DucklakeAdapter(HistoryMethods):
     def plan_report(self) -> str:
         """Which nodes would be computed, and why, as a table of text."""
         with self.connections.exception_handler("ducklake_plan"), self.session.reading():
-            rows = [(name, "computed" if why else "reused", why) for name, why in self._reuse.plan()]
+            rows = [(name, "computed" if why else "reused", why) for name, why in self._reused_nodes.plan()]
         computed = sum(1 for row in rows if row[2])
         return f"{computed} of {len(rows)} nodes would be computed\n{text_table(('node', 'outcome', 'why'), rows)}"
+
+    @available.parse(lambda *a, **k: "")
+    def preview_report(self) -> str:
+        """What the last run that was to be one snapshot changed or would have changed, as a table of text."""
+        return preview_text(Path(self.config.project_target_path))
 
     @available
     @classmethod
@@ -232,7 +214,7 @@ class DucklakeAdapter(HistoryMethods):
 
     def cleanup_connections(self) -> None:
         self._publication.end(failed=sys.exc_info()[0] is not None)
-        self._passed_tests.write(self._publication.snapshot)
+        self._reused_tests.write(self._publication.snapshot)
         super().cleanup_connections()
         if (warning := self._ignored_settings.take_warning()) is not None:
             logger.warning(warning)

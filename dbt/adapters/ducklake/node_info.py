@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from .lake.commit.staged import CommitInfo
 from .lake.transaction import ChangeCounts
-from .spark.results import Input
+from .spark.inputs import Input
 from .spark.session import LakeSession
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dbt.adapters.ducklake.history.node_commit import NodeCommit, git_commit
 from dbt.adapters.ducklake.lake.transaction import ChangeCounts
-from dbt.adapters.ducklake.spark.results import Input
+from dbt.adapters.ducklake.spark.inputs import Input
 
 
 def committed(folder: Path, command: str = "run", **config: Any) -> Any:

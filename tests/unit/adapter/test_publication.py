@@ -12,8 +12,9 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.ducklake.credentials import DucklakeCredentials
-from dbt.adapters.ducklake.publication import ProjectGraph, RunOutcome, left_out
-from dbt.adapters.ducklake.run_results import amend_run_results
+from dbt.adapters.ducklake.project_graph import ProjectGraph
+from dbt.adapters.ducklake.publish.outcome import RunOutcome, left_out
+from dbt.adapters.ducklake.publish.run_results import amend_run_results
 
 
 def _node(kind: str, *parents: str, attached: str | None = None) -> SimpleNamespace:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.ducklake.reuse import ReuseOfRun, check_reuse, is_configured
+from dbt.adapters.ducklake.reuse.recipe import Recipes
+from dbt.adapters.ducklake.reuse.settings import check_reuse, is_configured
 
 
 def _macro(name: str, text: str, package: str = "shop", uses: tuple[str, ...] = ()) -> SimpleNamespace:
@@ -39,7 +40,7 @@ def _fingerprint(
     }
     config = SimpleNamespace(credentials=SimpleNamespace(spark=spark))
     manifest = SimpleNamespace(macros={**MACROS, **(macros or {})})
-    return ReuseOfRun(config, lambda: None, lambda: manifest).fingerprint(SimpleNamespace(**node), code)  # type: ignore[arg-type, return-value]
+    return Recipes(config, lambda: manifest).of(SimpleNamespace(**node), code, fetches_rows=False).fingerprint
 
 
 def _changed(macro: str) -> dict[str, Any]:

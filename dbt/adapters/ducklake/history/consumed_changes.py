@@ -20,9 +20,9 @@ from ..lake.errors import ExpiredError, NotFoundError
 from ..lake.snapshot import Table, View
 from ..lake.snapshot_changes import parse_changes
 from ..spark.change.rollback import EXTRA_INFO_KEY as ROLLBACK_KEY
+from ..spark.inputs import Input
 from ..spark.read.context import ChangeRange
 from ..spark.read.lakes import Lake
-from ..spark.results import Input
 from ..spark.session import LakeSession
 from .extra_info import node_infos, parse_extra_info
 

@@ -15,7 +15,6 @@ from dbt_common.exceptions import CompilationError
 
 from ..base import LakeAdapter
 from ..relation import DucklakeRelation
-from ..run_preview import preview_text
 from ..spark.session import LakeSession
 from ..spark.sql.quoting import quoted, string_literal
 from ..spark.sql.statements import parse_name
@@ -143,11 +142,6 @@ class HistoryMethods(LakeAdapter):
         database = relations[0].database if relations else None
         response, _ = self.execute(f"call {self.table_function_call('ducklake_rollback', database, *arguments)}")
         return f"Done: {response}"
-
-    @available.parse(lambda *a, **k: "")
-    def preview_report(self) -> str:
-        """What the last run that was to be one snapshot changed or would have changed, as a table of text."""
-        return preview_text(Path(self.config.project_target_path))
 
     # -- lineage
 

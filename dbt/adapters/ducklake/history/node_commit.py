@@ -15,7 +15,7 @@ from ..incremental import strategy_of
 from ..lake.snapshot import Macro, Table, View
 from ..lake.transaction import ChangeCounts
 from ..node_info import NodeInfo
-from ..spark.results import Input
+from ..spark.inputs import Input
 from ..spark.session import LakeSession
 from .consumed_changes import PROGRESS_KEY, must_note_progress
 from .extra_info import REUSE_KEY

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ from pyspark.sql.types import DataType
 from ..lake.catalog import SnapshotInfo
 from ..lake.commit.staged import CommitInfo
 from ..lake.databases.connection_string import parse_catalog
-from ..lake.errors import CommitUnknownError, LakeError, NotFoundError
+from ..lake.errors import LakeError, NotFoundError
 from ..lake.migration import Migration, migrate
 from ..lake.missing_names import lake_not_found
 from ..lake.paths import new_uuid7, scheme_of
@@ -25,19 +24,20 @@ from ..lake.retry import Retry
 from ..lake.snapshot import LakeState, Macro, Table, View
 from ..lake.transaction import ChangeCounts, Transaction
 from .change.command_context import CommandContext
+from .commands.changed_lake import changed_lake
 from .commands.maintenance import MAINTENANCE_STATEMENTS, is_of_lake, maintained
 from .commands.procedures import argument_values, call_on_lake, is_lake_procedure, table_function_query
 from .commands.registry import CATALOG_COMMANDS, COMMANDS
 from .engine.errors import errors_in_author_words
 from .engine.progress import Progress
 from .engine.spark_session import Engine
+from .inputs import Input, inputs_of, staged_before
 from .maintenance.context import MaintenanceContext
-from .read.context import ResolvedRelation
 from .read.lakes import Lake
 from .read.missing_names import sql_of_spark
 from .read.planner import Planner
-from .results import Input, Result, inputs_at, staged_before
-from .shared_transaction import Fold, SharedTransaction, remove_files
+from .results import Result
+from .shared_transaction import Fold, SharedTransaction
 from .sql import statements as st
 from .sql.quoting import quoted
 from .transactions import ThreadTransactions
@@ -265,15 +265,15 @@ class LakeSession:
             return Result(table=catalog_command(self._transactions.query_context(), statement))
         if isinstance(statement, st.Call) and is_lake_procedure(statement.name[-1]):
             positional, named = argument_values(statement)
-            return Result(
-                table=self._call_on_lake(self._changed_lake(statement), statement.name[-1], positional, named)
-            )
+            lake = changed_lake(statement, self._transactions.query_context())
+            return Result(table=self._call_on_lake(lake, statement.name[-1], positional, named))
         if isinstance(statement, st.Call) and (query := table_function_query(statement, self._lakes)) is not None:
             return self._run(st.Query(query))
         command = COMMANDS.get(type(statement))
         if command is None:
             raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")
-        return self._change(self._changed_lake(statement), lambda context: command(context, statement))
+        lake = changed_lake(statement, self._transactions.query_context())
+        return self._change(lake, lambda context: command(context, statement))
 
     def _describes_function_of_spark(self, statement: st.Statement) -> TypeGuard[st.DescribeFunction]:
         if not isinstance(statement, st.DescribeFunction):
@@ -330,7 +330,7 @@ class LakeSession:
         frame = self._transactions.running("COMMIT")
         frame.label = label
         if noted_in is not None:
-            self._transaction_on(noted_in).stage(is_snapshot_without_changes=True)
+            self.transaction_on(noted_in).stage(is_snapshot_without_changes=True)
         if info is not None:
             for transaction in frame.transactions.values():
                 if transaction.commit_info.message is None:
@@ -363,26 +363,12 @@ class LakeSession:
 
         If the commit fails, nothing is changed, and the files of all are deleted.
         """
-        shared, self._transactions.shared = self._transactions.shared, None
-        assert shared is not None
-        lake = shared.lake or self.database
-        try:
-            shared.keep(kept)
-            shared.set_commit_info(lake, info)
-            committed = shared.transaction(lake).commit()
-        except CommitUnknownError:
-            raise  # the snapshot may have the files
-        except Exception:
-            remove_files(self._lakes, shared, is_published=False)
-            raise
-        remove_files(self._lakes, shared, is_published=True)
+        committed = self._transactions.publish(info, kept)
         return Result(snapshot_id=committed.snapshot.id if committed.changed else None)
 
     def discard_shared(self) -> None:
         """Ends the shared transaction without a trace: its changes are dropped, and their files deleted."""
-        shared, self._transactions.shared = self._transactions.shared, None
-        if shared is not None:
-            remove_files(self._lakes, shared, is_published=False)
+        self._transactions.discard_shared()
 
     def commit_message(self, message: str | None) -> AbstractContextManager[None]:
         """Sets the commit message of the statements in the block that are transactions of their own."""
@@ -401,13 +387,7 @@ class LakeSession:
     def inputs(self) -> list[Input]:
         """The lake relations that the running transaction read, at the versions that it read."""
         frame = self._transactions.running("inputs()")
-        by_snapshot: dict[tuple[str, int], list[ResolvedRelation]] = defaultdict(list)
-        for (lake, _, snapshot, _), relation in frame.reads.items():
-            by_snapshot[lake.lower(), snapshot].append(relation)
-        inputs: list[Input] = []
-        for (lake, snapshot), relations in by_snapshot.items():
-            inputs += inputs_at(self._lakes[lake], snapshot, relations, staged_before(frame.transactions[lake]))
-        return sorted(inputs, key=lambda i: (i.name, i.snapshot or 0))
+        return inputs_of(frame.reads, self._lakes, frame.transactions)
 
     def dependencies(self) -> tuple[Mapping[str, Macro], frozenset[str]]:
         """What the running transaction read besides relations: functions of lakes by name, and what is in no lake."""
@@ -422,19 +402,19 @@ class LakeSession:
 
     def state(self, lake: str | None = None) -> LakeState:
         """The schemas, tables and views of a lake, as the running transaction sees them."""
-        return self._transaction_on(lake).state
+        return self.transaction_on(lake).state
 
     def transaction_on(self, lake: str | None = None) -> Transaction:
         """The thread's transaction on a lake. Outside of one it reads the newest snapshot, and is of no other use."""
-        return self._transaction_on(lake)
+        return self._transactions.query_context().transaction_on(self._lake_name(lake or self.database))
 
     def is_staged(self, relation: Table | View | Macro, lake: str | None = None) -> bool:
         """Whether the shared transaction had changed a relation when the running one began in it."""
-        return self.shared is not None and relation.id in staged_before(self._transaction_on(lake))
+        return self.shared is not None and relation.id in staged_before(self.transaction_on(lake))
 
     def base_snapshot(self, lake: str | None = None) -> SnapshotInfo:
         """The snapshot of a lake that the running transaction reads."""
-        return self._transaction_on(lake).base
+        return self.transaction_on(lake).base
 
     def lake(self, name: str | None = None) -> Lake:
         """The session's own lake, or an attached one."""
@@ -541,38 +521,11 @@ class LakeSession:
         others = tuple(other for name, other in self._lakes.items() if name != lake)
         return MaintenanceContext(self._lakes[lake], self._planner, self.author, schema, others)
 
-    def _changed_lake(self, statement: Any) -> str:
-        """The lake that a statement changes, from the first part of its name."""
-        name: Sequence[str] = getattr(statement, "name", ())
-        full_length = 4 if isinstance(statement, st.CommentOn) and statement.kind == "column" else 3
-        if isinstance(statement, st.CreateSchema | st.DropSchema) or (
-            isinstance(statement, st.CommentOn) and statement.kind == "schema"
-        ):
-            full_length = 2
-        if isinstance(statement, st.Restore):
-            return self._restored_lake(statement)
-        if isinstance(statement, st.Call) and len(name) == 2 and name[0].lower() in self._lakes:
-            return name[0].lower()
-        if len(name) >= full_length and name[0].lower() in self._lakes:
-            return name[0].lower()
-        if len(name) == full_length:
-            self._lake_name(name[0])
-        return self._transactions.current_lake
-
-    def _restored_lake(self, statement: st.Restore) -> str:
-        if statement.kind == "schema":
-            return self._lake_name(statement.name[0]) if len(statement.name) == 2 else self._transactions.current_lake
-        resolved = self._transactions.query_context().resolve_name(statement.name)
-        return self._transactions.current_lake if resolved is None else resolved[0].name.lower()
-
     def _lake_name(self, name: str) -> str:
         """The name of a lake of the session in lower case. Raises if the session has no such lake."""
         if name.lower() not in self._lakes:
             raise lake_not_found(name, self._lakes)
         return name.lower()
-
-    def _transaction_on(self, lake: str | None) -> Transaction:
-        return self._transactions.query_context().transaction_on(self._lake_name(lake or self.database))
 
     def _control_transaction(self, statement: st.Begin | st.Commit | st.Rollback) -> Result:
         if isinstance(statement, st.Commit):

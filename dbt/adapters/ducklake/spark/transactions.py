@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -14,9 +14,10 @@ from ..lake.commit.staged import CommitInfo
 from ..lake.errors import CommitUnknownError, LakeError
 from ..lake.snapshot import Macro
 from ..lake.transaction import Transaction
-from .read.context import ChangeRange, QueryContext, ResolvedRelation
+from .inputs import ReadKey
+from .read.context import QueryContext, ResolvedRelation
 from .read.lakes import Lake
-from .shared_transaction import SharedTransaction
+from .shared_transaction import Fold, SharedTransaction, remove_files
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ class TransactionFrame:
     """
 
     transactions: dict[str, Transaction]
-    reads: dict[tuple[str, int, int, ChangeRange | None], ResolvedRelation] = field(default_factory=dict)
+    reads: dict[ReadKey, ResolvedRelation] = field(default_factory=dict)
     statements: list[Callable[[], object]] = field(default_factory=list)
     """What ran in the frame, for a replay."""
     replayable: bool = True
@@ -193,6 +194,33 @@ class ThreadTransactions:
             raise LakeError("a transaction has begun already; complete it before a shared one begins")
         self.shared = SharedTransaction(lambda lake: self._begin_on(lake, None), self._lakes)
         return self.shared
+
+    def publish(self, info: CommitInfo, kept: Sequence[Fold]) -> Committed:
+        """Ends the shared transaction: commits these of its changes, and removes the files of others.
+
+        If the commit fails, nothing is changed, and the files of all are deleted.
+        """
+        shared, self.shared = self.shared, None
+        if shared is None:
+            raise LakeError("there is no shared transaction to publish: begin one first")
+        lake = shared.lake or self.default_lake
+        try:
+            shared.keep(kept)
+            shared.set_commit_info(lake, info)
+            committed = shared.transaction(lake).commit()
+        except CommitUnknownError:
+            raise  # the snapshot may have the files
+        except Exception:
+            remove_files(self._lakes, shared, is_published=False)
+            raise
+        remove_files(self._lakes, shared, is_published=True)
+        return committed
+
+    def discard_shared(self) -> None:
+        """Ends the shared transaction, if there is one: its changes are dropped, and their files deleted."""
+        shared, self.shared = self.shared, None
+        if shared is not None:
+            remove_files(self._lakes, shared, is_published=False)
 
     # -- transactions of a frame
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .lake.commit.staged import DataChanges
-from .lake.snapshot import Table, View
-from .lake.table_summary import table_summaries
-from .lake.transaction import Transaction
-from .node_info import NodeInfo
-from .spark.session import LakeSession
-from .spark.shared_transaction import SharedTransaction
-from .spark.sql.quoting import quoted_name, string_literal
-from .text_table import text_table
+from ..lake.commit.staged import DataChanges
+from ..lake.snapshot import Table, View
+from ..lake.table_summary import table_summaries
+from ..lake.transaction import Transaction
+from ..spark.session import LakeSession
+from ..spark.shared_transaction import SharedTransaction
+from ..spark.sql.quoting import quoted_name, string_literal
+from ..text_table import text_table
+from .outcome import node_of
 
 PREVIEW_FILE = "ducklake_preview.json"
 
@@ -49,8 +49,7 @@ def preview(
     transaction = shared.transaction(shared.lake)
     node_ids: dict[int, str | None] = {}
     for fold in shared.folds:
-        label = fold.label.id if isinstance(fold.label, NodeInfo) else None
-        node_ids.update({relation_id: label or node_ids.get(relation_id) for relation_id in fold.changed_relations})
+        node_ids.update({i: node_of(fold) or node_ids.get(i) for i in fold.changed_relations})
     found = list(_previews(session.lake(shared.lake).name, transaction, node_ids))
     if compares_rows:
         found = [_with_row_counts(session, p, keys.get(p.node_id or "", ())) for p in found]
@@ -102,8 +101,8 @@ def _with_row_counts(session: LakeSession, found: RelationPreview, key: Sequence
     counts = {
         row["diff"]: row["n"] for row in session.sql(f"select diff, count(*) as n from {call} group by diff").collect()
     }
-    return RelationPreview(
-        **{**asdict(found), **{kind: counts.get(kind, 0) for kind in ("added", "removed", "changed")}}
+    return replace(
+        found, added=counts.get("added", 0), removed=counts.get("removed", 0), changed=counts.get("changed", 0)
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dbt_common.invocation import get_invocation_id
 
-from .connection_handle import STAGED
+from ..connection_handle import STAGED
 
 
 def amend_run_results(

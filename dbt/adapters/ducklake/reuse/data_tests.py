@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +15,13 @@ from typing import Any
 
 from dbt_common.events.event_manager_client import get_event_manager
 
-from .lake.null_counts import has_no_nulls
-from .lake.snapshot import Table
-from .reuse import LastChanges, Reuse, digest, unrepeatable
-from .spark.session import LakeSession
+from ..connection_handle import Handle
+from ..lake.null_counts import has_no_nulls
+from ..lake.snapshot import Table
+from ..spark.session import LakeSession
+from .dependencies import changed_function, find_relation, function_digests
+from .last_changes import LastChanges
+from .recipe import Recipe, Recipes
 
 PASSED_FILE = "ducklake_passed_tests.json"
 
@@ -33,11 +36,21 @@ class PassedTest:
     functions: Mapping[str, str]
 
 
-class PassedTests:
-    """The tests that passed, in this command and in earlier ones. Threads share it."""
+class ReusedTests:
+    """The data tests that passed, in this command and in earlier ones. Threads share it."""
 
-    def __init__(self, config: Any, last_changes: LastChanges) -> None:
+    def __init__(
+        self,
+        config: Any,
+        session: Callable[[], LakeSession],
+        manifest: Callable[[], Any],
+        recipes: Recipes,
+        last_changes: LastChanges,
+    ) -> None:
         self._config = config
+        self._session = session
+        self._manifest = manifest
+        self._recipes = recipes
         self._last_changes = last_changes
         self._lock = threading.Lock()
         self._waiting: dict[str, PassedTest] = {}
@@ -54,7 +67,21 @@ class PassedTests:
     def _lake(self) -> str:
         return str(self._config.credentials.location)
 
-    def is_passed(self, test_id: str, fingerprint: str, session: LakeSession) -> bool:
+    def why_passed(self, test: Any, handle: Handle) -> str | None:
+        """Why a data test is known to pass. None if it is to run; `note` then tells what it read."""
+        if not test.config.get("reuse") or handle.returned_rows:
+            return None
+        session = self._session()
+        recipe = self._recipes.of(test, test.compiled_code, fetches_rows=False)
+        if self._has_passed(test.unique_id, recipe.fingerprint, session):
+            return "reused"
+        tested = getattr(self._manifest(), "nodes", {}).get(getattr(test, "attached_node", None))
+        if tested is not None and is_proved_not_null(test, tested, session):
+            return "proved by statistics"
+        handle.after_test = lambda: self._note(test.unique_id, recipe)
+        return None
+
+    def _has_passed(self, test_id: str, fingerprint: str, session: LakeSession) -> bool:
         """Whether a test passed on the same versions of everything that it reads."""
         with self._lock:
             if self._known is None:
@@ -63,40 +90,28 @@ class PassedTests:
         if passed is None or passed.fingerprint != fingerprint:
             return False
         for name, (uuid, snapshot) in passed.inputs.items():
-            lake, schema, relation_name = name.split(".", 2)
-            if lake.lower() not in {found.name.lower() for found in session.lakes}:
-                return False
-            relation = session.state(lake).find_relation(schema, relation_name)
+            lake, relation = find_relation(session, name)
             if relation is None or relation.uuid != uuid or snapshot is None or session.is_staged(relation, lake):
                 return False
             if self._last_changes.of(session, lake, [relation])[relation.id] > snapshot:
                 return False
-        for name, made in passed.functions.items():
-            lake, schema, function = name.split(".", 2)
-            macro = session.state(lake).find_macro(schema, function)
-            if macro is None or digest(macro.impls) != made:
-                return False
-        return True
+        return changed_function(session, passed.functions) is None
 
-    def note(self, test_id: str, reuse: Reuse, session: LakeSession) -> None:
+    def _note(self, test_id: str, recipe: Recipe) -> None:
         """Notes what the test that the thread has just run read."""
+        session = self._session()
         functions, outside = session.dependencies()
-        if not reuse.trusted and unrepeatable(reuse, session, outside) is not None:
+        if recipe.unrepeatable(session, outside) is not None:
             return
         inputs: dict[str, tuple[str, int | None]] = {}
-        for found in session.inputs():
-            lake, schema, name = found.name.split(".", 2)
-            relation = session.state(lake).find_relation(schema, name)
-            if relation is None or relation.id != found.id or found.change_range is not None:
+        for read in session.inputs():
+            _, relation = find_relation(session, read.name)
+            if relation is None or relation.id != read.id or read.change_range is not None:
                 return
-            before = inputs.get(found.name)
-            if before is not None and before[1] != found.snapshot:
+            if inputs.setdefault(read.name, (relation.uuid, read.snapshot))[1] != read.snapshot:
                 return  # it reads several versions
-            inputs[found.name] = relation.uuid, found.snapshot
         with self._lock:
-            self._waiting[test_id] = PassedTest(
-                reuse.fingerprint, inputs, {name: digest(macro.impls) for name, macro in functions.items()}
-            )
+            self._waiting[test_id] = PassedTest(recipe.fingerprint, inputs, function_digests(functions))
 
     def write(self, published: int | None) -> None:
         """Keeps what passed. What was staged is of the published snapshot, or gone if there is none."""

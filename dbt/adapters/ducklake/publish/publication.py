@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,18 @@ from dbt_common.events.event_manager_client import get_event_manager
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
-from .credentials import PUBLISH, PUBLISH_ON_FAILURE
-from .history.node_commit import dbt_command, default_message, invocation_info
-from .history.run_commit import run_commit_info
-from .lake.errors import CommitUnknownError, LakeError
-from .lake.snapshot import LakeState
-from .node_info import NodeInfo
-from .run_preview import RelationPreview, preview, preview_table, write_preview
+from ..credentials import PUBLISH, PUBLISH_ON_FAILURE
+from ..history.node_commit import dbt_command, default_message, invocation_info
+from ..history.run_commit import run_commit_info
+from ..lake.errors import CommitUnknownError, LakeError
+from ..lake.snapshot import LakeState
+from ..node_info import NodeInfo
+from ..project_graph import ProjectGraph
+from ..spark.session import LakeSession
+from ..spark.shared_transaction import Fold, SharedTransaction
+from .outcome import FAILED, RunOutcome, kept_folds, left_out, short_name
+from .preview import RelationPreview, preview, preview_table, write_preview
 from .run_results import amend_run_results
-from .spark.session import LakeSession
-from .spark.shared_transaction import Fold, SharedTransaction
 
 logger = AdapterLogger("DuckLake")
 
@@ -30,9 +32,6 @@ PREVIEW_VARIABLE = "ducklake_preview"
 """The variable of `--vars` that has the rows of changed tables compared: `rows`, or `only` to publish nothing."""
 
 _COMMANDS = frozenset(("build", "run", "seed", "snapshot", "test", "clone", "retry"))
-_FAILED = frozenset(("error", "fail", "runtime error", "partial success"))
-_BUILT = ("model", "seed", "snapshot", "function")
-_TESTS = ("test", "unit_test")
 
 
 def _setting(config: Any, name: str, known: Collection[str]) -> str:
@@ -44,123 +43,10 @@ def _setting(config: Any, name: str, known: Collection[str]) -> str:
     return str(value)
 
 
-@dataclass
-class RunOutcome:
-    """How the nodes of a run ended, as dbt reports it."""
-
-    statuses: dict[str, str] = field(default_factory=dict)
-    """By the unique id of the node, or by the name of a hook."""
-    is_cut_short: bool = False
-    """Whether dbt cancelled nodes that were running, so that others never ran."""
-
-    @property
-    def failures(self) -> list[str]:
-        return [node for node, status in self.statuses.items() if status in _FAILED]
-
-
-@dataclass(frozen=True)
-class ProjectGraph:
-    """The nodes of the project: what each stands on, and which tests it has."""
-
-    parents: Mapping[str, Collection[str]]
-    tests: Mapping[str, Collection[str]]
-
-    @classmethod
-    def of(cls, manifest: Any) -> ProjectGraph:
-        nodes: dict[str, Any] = {}
-        for kind in ("nodes", "functions", "unit_tests"):
-            nodes.update(getattr(manifest, kind, None) or {})
-        tests: dict[str, set[str]] = {}
-        for node_id, node in nodes.items():
-            for tested in _tested_nodes(node):
-                tests.setdefault(tested, set()).add(node_id)
-        return cls({node_id: tuple(_depends_on(node)) for node_id, node in nodes.items()}, tests)
-
-    def built_ancestors(self, node_id: str) -> Iterator[str]:
-        """The nodes that a node reads, also through ephemeral models."""
-        todo, seen = list(self.parents.get(node_id, ())), set()
-        while todo:
-            parent = todo.pop()
-            if parent not in seen:
-                seen.add(parent)
-                yield parent
-                todo += self.parents.get(parent, ())
-
-
-def _depends_on(node: Any) -> Collection[str]:
-    return tuple(getattr(getattr(node, "depends_on", None), "nodes", None) or ())
-
-
-def _tested_nodes(node: Any) -> Collection[str]:
-    """The nodes that a test is a test of: of a generic test the one that it stands at, of others all that they read."""
-    if str(getattr(node, "resource_type", "")) not in _TESTS:
-        return ()
-    attached = getattr(node, "attached_node", None) or getattr(node, "tested_node_unique_id", None)
-    return (attached,) if attached else _depends_on(node)
-
-
-def left_out(outcome: RunOutcome, graph: ProjectGraph, folds: Collection[Fold]) -> dict[str, str]:
-    """The nodes whose changes are not to be published, with the reasons.
-
-    A node is published if it succeeded, its own tests passed, and everything that it stands on is published.
-    """
-    found: dict[str, str] = {}
-    built = [i for i in outcome.statuses if i.split(".")[0] in _BUILT]
-    for node_id in built:
-        status = outcome.statuses[node_id]
-        if status in _FAILED or status == "skipped":
-            found[node_id] = "it was skipped" if status == "skipped" else "it failed"
-            continue
-        for test_id in sorted(graph.tests.get(node_id, ())):
-            result = outcome.statuses.get(test_id)
-            if result in _FAILED or result == "skipped" or (result is None and outcome.is_cut_short):
-                verb = "failed" if result in _FAILED else "did not run"
-                found[node_id] = f"the test {short_name(test_id)} {verb}"
-                break
-    for fold in folds:
-        if isinstance(fold.label, NodeInfo) and fold.label.id not in outcome.statuses:
-            found[fold.label.id] = "it did not end"
-    changed = True
-    while changed:
-        changed = False
-        for node_id in built:
-            missing = node_id not in found and next((p for p in graph.built_ancestors(node_id) if p in found), None)
-            if missing:
-                found[node_id] = f"it stands on {short_name(missing)}"
-                changed = True
-        without = [f for f in folds if _node_id(f) in found]
-        for fold in folds:
-            own_id = _node_id(fold)
-            if own_id is not None and own_id not in found and any(fold.stands_on(other) for other in without):
-                found[own_id] = "it stands on changes that are not published"
-                changed = True
-    return found
-
-
-def kept_folds(folds: Collection[Fold], left_out_nodes: Collection[str]) -> list[Fold]:
-    """The changes of the other nodes, and those of hooks and schemas that do not stand on a node that is left out."""
-    kept: list[Fold] = []
-    dropped: list[Fold] = []
-    for fold in folds:
-        drops = _node_id(fold) in left_out_nodes or any(fold.stands_on(other) for other in dropped)
-        (dropped if drops else kept).append(fold)
-    return kept
-
-
 def _key(node: Any) -> Sequence[str]:
     """The columns of a node's unique_key."""
     key = getattr(getattr(node, "config", None), "unique_key", None)
     return [key] if isinstance(key, str) else list(key or ())
-
-
-def _node_id(fold: Fold) -> str | None:
-    return fold.label.id if isinstance(fold.label, NodeInfo) else None
-
-
-def short_name(node_id: str) -> str:
-    """`orders` of `model.shop.orders`, `not_null_orders_id` of `test.shop.not_null_orders_id.4f2a`."""
-    parts = node_id.split(".")
-    return parts[2] if len(parts) > 2 else node_id
 
 
 class Publication:
@@ -241,7 +127,7 @@ class Publication:
         else:
             if failures:
                 self.left_out = left_out(self.outcome, ProjectGraph.of(self._manifest()), folds)
-            self._commit(session, kept_folds(folds, self.left_out) if failures else list(folds))
+            self._commit(session, shared, kept_folds(folds, self.left_out))
         relations = [replace(r, not_published=self.left_out.get(r.node_id or "")) for r in relations]
         write_preview(Path(self._config.project_target_path), get_invocation_id(), self.snapshot, relations)
         if self.snapshot is not None:
@@ -249,7 +135,7 @@ class Publication:
                 if follow_up_of not in self.left_out:
                     work()
 
-    def _commit(self, session: LakeSession, folds: Sequence[Fold]) -> None:
+    def _commit(self, session: LakeSession, shared: SharedTransaction, folds: Sequence[Fold]) -> None:
         infos = [
             (replace(f.label, message=f.message or f.label.message), f.changed_relations)
             for f in folds
@@ -257,8 +143,7 @@ class Publication:
         ]
         count = len({info.id for info, _ in infos})
         nodes = f"{count} node{'' if count == 1 else 's'}"
-        shared = session.shared
-        state = shared.transaction(shared.lake).state if shared is not None and shared.lake is not None else LakeState()
+        state = LakeState() if shared.lake is None else shared.transaction(shared.lake).state
         existing = {*state.tables, *state.views}
         info = run_commit_info(default_message(self._config, nodes), invocation_info(self._config), infos, existing)
         try:
@@ -269,8 +154,10 @@ class Publication:
             raise DbtRuntimeError(f"the run is not published: {error}") from error
         for node_id, reason in self.left_out.items():
             logger.warning(f"Not published: {short_name(node_id)}, since {reason}")
-        published = "Nothing to publish: no node changed anything"
-        logger.info(published if self.snapshot is None else f"Published {nodes} as snapshot {self.snapshot}")
+        if self.snapshot is None:
+            logger.info("Nothing to publish: no node changed anything")
+        else:
+            logger.info(f"Published {nodes} as snapshot {self.snapshot}")
 
     def _preview(self, session: LakeSession, shared: SharedTransaction) -> list[RelationPreview]:
         nodes = getattr(self._manifest(), "nodes", {})
@@ -288,7 +175,7 @@ class Publication:
             self._amend_results(Path(self._config.project_target_path) / "run_results.json")
 
     def _leave_out_all(self, reason: str) -> None:
-        self.left_out = {i: reason for i in self.outcome.statuses if i.split(".")[0] in _BUILT}
+        self.left_out = dict.fromkeys(self.outcome.built, reason)
 
     # -- what dbt reports
 
@@ -309,5 +196,5 @@ class Publication:
 
     def _note_status(self, node: str, status: str) -> None:
         with self._lock:
-            if self.outcome.statuses.get(node) not in _FAILED:
+            if self.outcome.statuses.get(node) not in FAILED:
                 self.outcome.statuses[node] = status

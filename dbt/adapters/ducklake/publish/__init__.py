@@ -1,0 +1,1 @@
+"""`publish: run`: what a dbt command changes is one snapshot."""

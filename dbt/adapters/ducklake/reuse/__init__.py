@@ -1,0 +1,1 @@
+"""`reuse`: a node, or a data test, is not computed while it would make what is there."""
