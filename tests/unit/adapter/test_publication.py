@@ -8,12 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.ducklake.credentials import DucklakeCredentials
 from dbt.adapters.ducklake.project_graph import ProjectGraph
 from dbt.adapters.ducklake.publish.outcome import RunOutcome, left_out
+from dbt.adapters.ducklake.publish.publication import Publication
 from dbt.adapters.ducklake.publish.run_results import amend_run_results
 
 
@@ -103,3 +104,21 @@ def test_results_name_the_snapshot_and_what_was_not_published(tmp_path: Path) ->
 def test_settings_take_known_words(name: str, value: Any) -> None:
     with pytest.raises(DbtRuntimeError, match=f"the field {name} takes .* or "):
         DucklakeCredentials.validate({"catalog": "sqlite:x", "type": "ducklake", name: value})
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"ducklake_preview": "only"}, "ducklake_preview needs a run that is published as one snapshot"),
+        ({"ducklake_preview": "all", "ducklake_publish": "run"}, "ducklake_preview is rows or only, and it is 'all'"),
+        ({"ducklake_publish": "always"}, "ducklake_publish is node or run, and it is 'always'"),
+    ],
+)
+def test_variables_that_would_publish_what_should_not_be_are_refused(variables: dict[str, str], words: str) -> None:
+    project = SimpleNamespace(
+        args=SimpleNamespace(which="build"),
+        cli_vars=variables,
+        credentials=SimpleNamespace(publish="node", publish_on_failure="nothing"),
+    )
+    with pytest.raises(CompilationError, match=words):
+        Publication(project, lambda: None, lambda: None)  # type: ignore[arg-type, return-value]

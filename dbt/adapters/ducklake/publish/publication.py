@@ -67,6 +67,11 @@ class Publication:
         self._preview_setting = (getattr(config, "cli_vars", None) or {}).get(PREVIEW_VARIABLE)
         if self._preview_setting not in (None, "rows", "only"):
             raise CompilationError(f"{PREVIEW_VARIABLE} is rows or only, and it is {self._preview_setting!r}")
+        if self._preview_setting is not None and is_command and not self._is_on:
+            raise CompilationError(
+                f"{PREVIEW_VARIABLE} needs a run that is published as one snapshot: set publish: run in the profile, or"
+                " ducklake_publish: run beside it in --vars. Nothing was run"
+            )
         self._on_failure = _setting(config, "publish_on_failure", PUBLISH_ON_FAILURE) if self._is_on else None
         self._has_begun = False
         self._is_cancelling = False
