@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from dbt.cli.main import dbtRunner
-from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
+from dbt.tests.util import rm_file, run_dbt, run_dbt_and_capture, write_file
 
 from dbt.adapters.ducklake import LakeSession
 
@@ -229,6 +230,9 @@ HOOKED = """{{ config(materialized='table', post_hook=[
 select 1 as id
 """
 
+ASLEEP = """{{ config(materialized='table') }}
+select a.id from {{ ref('again') }} as a, range(10000) where java_method('java.lang.Thread', 'sleep', 50L) is not null
+"""
 
 WATCHER = """
 import json, select, sys
@@ -351,3 +355,43 @@ class TestFailures(PublishedRuns):
         assert "Nothing is published, since" in log
         assert "on-run-end" in log
         assert ask(SNAPSHOTS) == before
+
+    @pytest.mark.parametrize(("on_failure", "published"), [("nothing", False), ("passed", True)])
+    def test_failing_fast_publishes_nothing_or_what_was_done_until_then(
+        self, built: Any, ask: Ask, on_failure: str, published: bool
+    ) -> None:
+        factor = 30 + published
+        text = "{{ config(materialized='table') }} select raise_error('no') as id from {{ ref('same') }}"
+        write_file(text, built.project_root, "models", "failing.sql")
+        variables = json.dumps({"factor": factor, "ducklake_publish_on_failure": on_failure})
+        nodes = ("figures", "same", "failing")
+        run_dbt(["run", "--fail-fast", "-s", *nodes, "--vars", variables], expect_pass=False)
+        rm_file(built.project_root, "models", "failing.sql")
+        for table in ("figures", "same"):
+            found = ask(f"select max(factor) from lake.{built.test_schema}.{table}")
+            assert (found == [(factor,)]) == published
+            assert (results(built)[table]["status"] == "success") == published
+
+    @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL], ids=lambda sent: sent.name)
+    def test_a_run_that_is_stopped_publishes_nothing(
+        self, built: Any, ask: Ask, lake_folder: Path, sent: signal.Signals
+    ) -> None:
+        before, files = ask(SNAPSHOTS), set(lake_folder.rglob("*.parquet"))
+        write_file(ASLEEP, built.project_root, "models", "asleep.sql")
+        command = [sys.executable, "-m", "dbt.cli.main", "build", "-s", "figures+", "--vars", "factor: 12"]
+        folders = ["--project-dir", built.project_root, "--profiles-dir", built.profiles_dir]
+        dbt = subprocess.Popen([*command, *folders], stdout=subprocess.PIPE, text=True)
+        assert dbt.stdout
+        lines = iter(dbt.stdout.readline, "")
+        # One model waits, and the others are staged.
+        assert any("START sql table model" in line and "asleep" in line for line in lines)
+        dbt.send_signal(sent)
+        log = "".join(lines)
+        assert dbt.wait() != 0
+        rm_file(built.project_root, "models", "asleep.sql")
+        assert ask(SNAPSHOTS) == before
+        if sent == signal.SIGINT:
+            assert "ublished" not in log
+        else:
+            run_dbt(["run-operation", "ducklake_delete_orphaned_files", "--args", "{cleanup_all: true}"])
+        assert set(lake_folder.rglob("*.parquet")) == files

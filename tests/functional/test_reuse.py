@@ -34,6 +34,7 @@ models:
 """,
     "plain.sql": "{{ config(materialized='table', reuse=false) }} select 1 as id",
 }
+ONE_TEST = "models: [{name: many, columns: [{name: id, data_tests: [unique]}]}]"
 SNAPSHOT = """
 {% snapshot history %}
 {{ config(strategy='check', unique_key='id', check_cols='all') }} select * from {{ ref('orders') }}
@@ -157,6 +158,26 @@ class TestReuse:
 
 NODES, STEPS = 7, 5
 KINDS = ("table", "view", "incremental")
+
+
+class TestSessionSettings:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"many.sql": "select id from range(10) as r (id) where id < limit_of_run", "test.yml": ONE_TEST}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {
+            "models": {"+reuse": "deterministic", "+materialized": "table"},
+            "data_tests": {"+reuse": True},
+            "on-run-start": ["declare or replace variable limit_of_run int default {{ var('limit') }}"],
+        }
+
+    def test_what_hooks_set_before_the_nodes_counts(self, project: Any, ask: Ask) -> None:
+        count = f"select count(*) from lake.{project.test_schema}.many"
+        for limit, how in ((5, "computed"), (5, "reused"), (6, "computed"), (6, "reused"), (5, "computed")):
+            assert outcomes("--vars", f"limit: {limit}") == {"many": how}
+            assert ask(count) == [(limit,)]
 
 
 class RandomProject:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ..connection_handle import Handle
 from ..lake.null_counts import has_no_nulls
 from ..lake.snapshot import Table
 from ..spark.session import LakeSession
-from .dependencies import changed_function, find_relation, function_digests
+from .dependencies import changed_function, find_relation, function_digests, session_digest
 from .last_changes import LastChanges
 from .recipe import Recipe, Recipes
 
@@ -73,6 +73,7 @@ class ReusedTests:
             return None
         session = self._session()
         recipe = self._recipes.of(test, test.compiled_code, fetches_rows=False)
+        recipe = replace(recipe, fingerprint=recipe.fingerprint + session_digest(session))
         if self._has_passed(test.unique_id, recipe.fingerprint, session):
             return "reused"
         tested = getattr(self._manifest(), "nodes", {}).get(getattr(test, "attached_node", None))

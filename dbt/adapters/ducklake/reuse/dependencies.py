@@ -1,4 +1,4 @@
-"""What was read besides rows, and how it is compared later: functions of lakes, and definitions of relations."""
+"""What counts besides rows, and how it is compared later: functions, definitions of relations, Spark's session."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def changed_function(session: LakeSession, digests: Mapping[str, str]) -> str | 
         if macro is None or digest(macro.impls) != was:
             return name
     return None
+
+
+def session_digest(session: LakeSession) -> str:
+    """What hooks before the nodes have set in Spark's session; empty if nothing."""
+    return digest("\n".join(session.session_settings)) if session.session_settings else ""
 
 
 def definition_digests(session: LakeSession, inputs: Sequence[Input]) -> dict[str, str]:

@@ -26,7 +26,14 @@ from ..node_info import NodeInfo
 from ..project_graph import parents, parents_first
 from ..spark.inputs import Input
 from ..spark.session import LakeSession
-from .dependencies import changed_function, definition_digest, definition_digests, find_relation, function_digests
+from .dependencies import (
+    changed_function,
+    definition_digest,
+    definition_digests,
+    find_relation,
+    function_digests,
+    session_digest,
+)
 from .last_changes import LastChanges
 from .recipe import Recipe, Recipes
 from .settings import DETERMINISTIC
@@ -65,7 +72,8 @@ class ReusedNodes:
         if not node.config.get("reuse") or str(node.config.get("materialized")) not in _MATERIALIZATIONS:
             return None
         recipe = self._recipes.of(node, code, handle.returned_rows)
-        found = self._why_computed(node, recipe) or self._compare(node, "fingerprint", recipe.fingerprint)
+        session = session_digest(self._session())
+        found = self._why_computed(node, recipe) or self._compare(node, "fingerprint", recipe.fingerprint, session)
         if isinstance(found, int):
             return LakeResponse(_message=f"reused: as of snapshot {found}", snapshot_id=found)
         logger.debug(f"{node.unique_id} is computed: {found}")
@@ -117,8 +125,11 @@ class ReusedNodes:
 
     # -- comparison with the catalog
 
-    def _compare(self, node: Any, kind: str, fingerprint: str) -> int | str:
-        """The snapshot of which a node's relation is still what building it would make, or why it is not."""
+    def _compare(self, node: Any, kind: str, fingerprint: str, session_settings: str | None = None) -> int | str:
+        """The snapshot of which a node's relation is still what building it would make, or why it is not.
+
+        Without `session_settings` those of Spark's session do not count: only a build runs the hooks that set them.
+        """
         session = self._session()
         relation = _find(session.state(node.database), node)
         if relation is None or relation.id < 0:
@@ -135,6 +146,8 @@ class ReusedNodes:
             return str(made["computed_since"])
         if made.get(kind) != fingerprint:
             return "its code or settings changed"
+        if session_settings is not None and made.get("session", "") != session_settings:
+            return "hooks set something else in Spark's session"
         if (function := changed_function(session, made.get("functions") or {})) is not None:
             return f"the function {function} changed"
         return self._moved_input(session, info, relation.id) or snapshot
@@ -207,6 +220,8 @@ def _annotated(info: NodeInfo, recipe: Recipe, session: LakeSession, inputs: Seq
         found["computed_since"] = reason
     if functions:
         found["functions"] = function_digests(functions)
+    if settings := session_digest(session):
+        found["session"] = settings
     if info.extra_info.get("materialized") == "view":
         found["definitions"] = definition_digests(session, inputs)
     return NodeInfo(info.id, info.author, info.message, {**info.extra_info, REUSE_KEY: found})

@@ -40,7 +40,11 @@ from .results import Result
 from .shared_transaction import Fold, SharedTransaction
 from .sql import statements as st
 from .sql.quoting import quoted
+from .sql.repeatability import normalized
 from .transactions import ThreadTransactions
+
+_SETTING_WORDS = ("SET ", "RESET", "DECLARE ")
+"""What statements begin with that set something in Spark's session."""
 
 
 class LakeSession:
@@ -117,6 +121,7 @@ class LakeSession:
         self._planner = Planner(self._engine)
         author = author if author is not None else _operating_system_user()
         self._transactions = ThreadTransactions(self._lakes, database.lower(), schema, author)
+        self._session_settings: dict[str, None] = {}
 
     @staticmethod
     def migrate(
@@ -249,7 +254,10 @@ class LakeSession:
                 self._transactions.prevent_replay()  # a second run would fail, since the view exists
             return Result(dataframe=self._transactions.run(lambda: self._plan(text, keep_views=True)))
         if isinstance(statement, st.Passthrough) or self._describes_function_of_spark(statement):
-            return Result(dataframe=self.spark.sql(statement.text))
+            rows = self.spark.sql(statement.text)
+            if not self.in_transaction:
+                self._note_setting(normalized(statement.text))
+            return Result(dataframe=rows)
         if isinstance(statement, st.MaintenanceStatement):
             context = self._transactions.query_context()
             if not is_of_lake(context, statement):
@@ -274,6 +282,11 @@ class LakeSession:
             raise LakeError(f"{type(statement).__name__} is no statement that a lake takes")
         lake = changed_lake(statement, self._transactions.query_context())
         return self._change(lake, lambda context: command(context, statement))
+
+    def _note_setting(self, text: str) -> None:
+        if text.upper().startswith(_SETTING_WORDS):
+            self._session_settings.pop(text, None)
+            self._session_settings[text] = None
 
     def _describes_function_of_spark(self, statement: st.Statement) -> TypeGuard[st.DescribeFunction]:
         if not isinstance(statement, st.DescribeFunction):
@@ -393,6 +406,11 @@ class LakeSession:
         """What the running transaction read besides relations: functions of lakes by name, and what is in no lake."""
         frame = self._transactions.running("dependencies()")
         return dict(frame.functions), frozenset(frame.outside)
+
+    @property
+    def session_settings(self) -> tuple[str, ...]:
+        """The statements outside of transactions that set something in Spark's session, each where it last ran."""
+        return tuple(self._session_settings)
 
     def is_known_function(self, name: str) -> bool:
         """Whether Spark itself has a function. Starts Spark."""
