@@ -45,9 +45,8 @@ from .publish.preview import preview_text
 from .publish.publication import Publication
 from .relation import DucklakeRelation
 from .reuse.data_tests import ReusedTests
-from .reuse.last_changes import LastChanges
 from .reuse.nodes import ReusedNodes
-from .reuse.recipe import Recipes
+from .reuse.run import Run
 from .reuse.settings import is_configured
 from .spark.engine.errors import first_line
 from .spark.sql.definitions import with_new_fields
@@ -94,10 +93,8 @@ class DucklakeAdapter(HistoryMethods):
         self._ignored_settings = IgnoredSettings()
         self._publication = Publication(config, lambda: self.session, self.get_macro_resolver)
         progress_log.enabled = at_terminal(config)
-        parts = (config, lambda: self.session, self.get_macro_resolver)
-        shared = (Recipes(config, self.get_macro_resolver), LastChanges())
-        self._reused_nodes = ReusedNodes(*parts, *shared)
-        self._reused_tests = ReusedTests(*parts, *shared)
+        run = Run.of(config, lambda: self.session, self.get_macro_resolver)
+        self._reused_nodes, self._reused_tests = ReusedNodes(run), ReusedTests(run)
         if dbt_command(config) in _SPARK_COMMANDS and hasattr(config, "args") and not is_configured(config):
             self.connections.start_spark()
 

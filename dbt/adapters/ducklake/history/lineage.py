@@ -155,13 +155,12 @@ def _versions(row: Any, snapshots: _LakeSnapshots, names_by_lake: Mapping[str, M
     changed_ids.update(snapshots.begun_ids.get(row.snapshot_id, ()))
     extra_info = parse_extra_info(row.commit_extra_info)
     nodes = node_infos(extra_info)
-    by_nodes = {i for node in nodes for i in node.get("changed", ())}
-    # What no node says that it changed, hooks did, in a run; else the only node did.
-    others = changed_ids - by_nodes
-    if not by_nodes or others:
-        nodes = nodes if not by_nodes else [*nodes, {"changed": sorted(others), "message": row.commit_message}]
+    is_run = any("changed" in node for node in nodes)
+    if is_run:
+        others = changed_ids.difference(*(node.get("changed", ()) for node in nodes))
+        nodes = [*nodes, {"changed": others, "message": row.commit_message}] if others else nodes  # hooks did that
     for node in nodes:
-        ids = changed_ids & set(node["changed"]) if by_nodes else changed_ids
+        ids = changed_ids.intersection(node.get("changed", ())) if is_run else changed_ids
         changed = {snapshots.last_names[i] for i in ids if i in snapshots.last_names}
         inputs = _input_versions(node.get("inputs"), names_by_lake)
         yield Version(
@@ -169,7 +168,7 @@ def _versions(row: Any, snapshots: _LakeSnapshots, names_by_lake: Mapping[str, M
             snapshots.lake,
             row.snapshot_time,
             row.author,
-            node["message"] if by_nodes else row.commit_message,
+            node.get("message") if is_run else row.commit_message,
             tuple(sorted(changed)),
             tuple(i for i in inputs if i.relation not in changed),
             node,

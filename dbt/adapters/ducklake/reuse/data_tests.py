@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +20,8 @@ from ..lake.null_counts import has_no_nulls
 from ..lake.snapshot import Table
 from ..spark.session import LakeSession
 from .dependencies import changed_function, find_relation, function_digests, session_digest
-from .last_changes import LastChanges
-from .recipe import Recipe, Recipes
+from .recipe import Recipe
+from .run import Run
 
 PASSED_FILE = "ducklake_passed_tests.json"
 
@@ -39,19 +39,8 @@ class PassedTest:
 class ReusedTests:
     """The data tests that passed, in this command and in earlier ones. Threads share it."""
 
-    def __init__(
-        self,
-        config: Any,
-        session: Callable[[], LakeSession],
-        manifest: Callable[[], Any],
-        recipes: Recipes,
-        last_changes: LastChanges,
-    ) -> None:
-        self._config = config
-        self._session = session
-        self._manifest = manifest
-        self._recipes = recipes
-        self._last_changes = last_changes
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._lock = threading.Lock()
         self._waiting: dict[str, PassedTest] = {}
         """The tests of this command that read all that they read, and whose outcome dbt has not told yet."""
@@ -61,22 +50,22 @@ class ReusedTests:
 
     @cached_property
     def _file(self) -> Path:
-        return Path(self._config.project_target_path) / PASSED_FILE
+        return Path(self._run.config.project_target_path) / PASSED_FILE
 
     @cached_property
     def _lake(self) -> str:
-        return str(self._config.credentials.location)
+        return str(self._run.config.credentials.location)
 
     def why_passed(self, test: Any, handle: Handle) -> str | None:
         """Why a data test is known to pass. None if it is to run; `note` then tells what it read."""
         if not test.config.get("reuse") or handle.returned_rows:
             return None
-        session = self._session()
-        recipe = self._recipes.of(test, test.compiled_code, fetches_rows=False)
+        session = self._run.session()
+        recipe = self._run.recipes.of(test, test.compiled_code, fetches_rows=False)
         recipe = replace(recipe, fingerprint=recipe.fingerprint + session_digest(session))
         if self._has_passed(test.unique_id, recipe.fingerprint, session):
             return "reused"
-        tested = getattr(self._manifest(), "nodes", {}).get(getattr(test, "attached_node", None))
+        tested = getattr(self._run.manifest(), "nodes", {}).get(getattr(test, "attached_node", None))
         if tested is not None and is_proved_not_null(test, tested, session):
             return "proved by statistics"
         handle.after_test = lambda: self._note(test.unique_id, recipe)
@@ -94,13 +83,13 @@ class ReusedTests:
             lake, relation = find_relation(session, name)
             if relation is None or relation.uuid != uuid or snapshot is None or session.is_staged(relation, lake):
                 return False
-            if self._last_changes.of(session, lake, [relation])[relation.id] > snapshot:
+            if self._run.last_changes.of(session, lake, [relation])[relation.id] > snapshot:
                 return False
         return changed_function(session, passed.functions) is None
 
     def _note(self, test_id: str, recipe: Recipe) -> None:
         """Notes what the test that the thread has just run read."""
-        session = self._session()
+        session = self._run.session()
         functions, outside = session.dependencies()
         if recipe.unrepeatable(session, outside) is not None:
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -34,8 +34,8 @@ from .dependencies import (
     function_digests,
     session_digest,
 )
-from .last_changes import LastChanges
-from .recipe import Recipe, Recipes
+from .recipe import Recipe
+from .run import Run
 from .settings import DETERMINISTIC
 
 logger = AdapterLogger("DuckLake")
@@ -47,19 +47,8 @@ _MAX_NOTES_SIZE = 50_000_000
 class ReusedNodes:
     """Decides for the nodes of one dbt command. Threads share it."""
 
-    def __init__(
-        self,
-        config: Any,
-        session: Callable[[], LakeSession],
-        manifest: Callable[[], Any],
-        recipes: Recipes,
-        last_changes: LastChanges,
-    ) -> None:
-        self._config = config
-        self._session = session
-        self._manifest = manifest
-        self._recipes = recipes
-        self._last_changes = last_changes
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._lock = threading.Lock()
         self._noted: dict[str, list[sa.Row[Any]]] = {}
         """The snapshots by lake that changed nothing and say what a node had read, the newest first."""
@@ -71,8 +60,8 @@ class ReusedNodes:
         """
         if not node.config.get("reuse") or str(node.config.get("materialized")) not in _MATERIALIZATIONS:
             return None
-        recipe = self._recipes.of(node, code, handle.returned_rows)
-        session = session_digest(self._session())
+        recipe = self._run.recipes.of(node, code, handle.returned_rows)
+        session = session_digest(self._run.session())
         found = self._why_computed(node, recipe) or self._compare(node, "fingerprint", recipe.fingerprint, session)
         if isinstance(found, int):
             return LakeResponse(_message=f"reused: as of snapshot {found}", snapshot_id=found)
@@ -90,7 +79,7 @@ class ReusedNodes:
             return f"it is a Python model and does not say reuse: {DETERMINISTIC}"
         if recipe.fetches_rows and not recipe.is_trusted:
             return "its code has rows in it that it fetched (run_query)"
-        if node.config.get("full_refresh") or getattr(getattr(self._config, "args", None), "full_refresh", False):
+        if node.config.get("full_refresh") or getattr(getattr(self._run.config, "args", None), "full_refresh", False):
             return "--full-refresh"
         return None
 
@@ -99,7 +88,7 @@ class ReusedNodes:
 
         The code is compared as it is written, since only a build compiles it.
         """
-        manifest = self._manifest()
+        manifest = self._run.manifest()
         nodes = {**manifest.nodes, **getattr(manifest, "functions", {})}
         built = {
             i: node
@@ -116,7 +105,7 @@ class ReusedNodes:
             elif not node.config.get("reuse") or materialized not in _MATERIALIZATIONS:
                 reasons[node_id] = "reuse is not set"
             else:
-                found = self._compare(node, "source", self._recipes.source(node))
+                found = self._compare(node, "source", self._run.recipes.source(node))
                 stands_on = f"it stands on {built[changed].name}" if changed else ""
                 reasons[node_id] = found if isinstance(found, str) else stands_on
         return [
@@ -130,13 +119,13 @@ class ReusedNodes:
 
         Without `session_settings` those of Spark's session do not count: only a build runs the hooks that set them.
         """
-        session = self._session()
+        session = self._run.session()
         relation = _find(session.state(node.database), node)
         if relation is None or relation.id < 0:
             return "it was never built"
         if session.is_staged(relation, node.database):
             return "it was changed in this run"
-        last = self._last_changes.of(session, node.database, [relation])[relation.id]
+        last = self._run.last_changes.of(session, node.database, [relation])[relation.id]
         record = self._record(session.lake(node.database).catalog, node, last)
         if record is None:
             return f"snapshot {last}, which changed it last, is not of a build with reuse"
@@ -167,7 +156,7 @@ class ReusedNodes:
             elif definitions.get(read["relation"]) != definition_digest(relation):
                 return f"the definition of {read['relation']} changed"
         for lake, reads in by_lake.items():
-            last = self._last_changes.of(session, lake, [relation for _, relation in reads])
+            last = self._run.last_changes.of(session, lake, [relation for _, relation in reads])
             for read, relation in reads:
                 if session.is_staged(relation, lake):
                     return f"{read['relation']} changes in this run"
