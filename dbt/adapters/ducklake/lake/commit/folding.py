@@ -82,7 +82,7 @@ def only_adds_rows(origin: Staged, own: Staged, table_id: int) -> bool:
 
 
 def staged_files(origin: Staged, own: Staged, data_path: str) -> set[str]:
-    """The whole paths of the data files and delete files that are staged for tables which changed since `origin`."""
+    """The data files and delete files of the tables whose rows changed since `origin`, by their whole paths."""
     paths: set[str] = set()
     for table_id in _changed_keys(origin.data_changes, own.data_changes) & own.data_changes.keys():
         changes = own.data_changes[table_id]
