@@ -42,8 +42,7 @@ def diff(call: TableFunctionCall) -> DataFrame:
     if from_bound is None and to_bound is None:
         return _staged_diff(call, lake, schema, table_name, keys)
     if from_bound is None or to_bound is None:
-        missing = "from" if from_bound is None else "to"
-        raise LakeError(f"{call.arguments.function_name} needs a {missing}: the number of a snapshot, or a timestamp")
+        raise call.arguments.missing_bound("from" if from_bound is None else "to")
     start, old_state = call.resolve_bound(lake, from_bound, lake.catalog.snapshot_at_timestamp)
     end, new_state = call.resolve_bound(lake, to_bound, lake.catalog.snapshot_at_timestamp)
     if start.id > end.id:
