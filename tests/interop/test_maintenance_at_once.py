@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 import pytest
 
-from ..workers import by_role, in_processes
+from ..workers import in_processes
 from .engines import Both
+from .maintenance_workers import Role, by_role, maintain_with_spark, write_with_duckdb, write_with_spark
 
-WRITERS = ["write_with_duckdb", "write_with_spark"]
-MAINTAINERS = ["maintain_with_spark", "maintain_with_spark"]
+WRITERS: list[Role] = [write_with_duckdb, write_with_spark]
 
 
-def check(lake: Both, roles: list[str], seconds: float) -> None:
+def check(lake: Both, roles: list[Role], seconds: float) -> None:
     lake.duckdb("create table t (id bigint, v int)")
     answers = in_processes(len(roles), by_role, roles, lake.address.catalog, lake.data_path, seconds)
     assert all(isinstance(answer, dict) for answer in answers), answers
@@ -34,9 +34,9 @@ def check(lake: Both, roles: list[str], seconds: float) -> None:
 
 @pytest.mark.processes
 def test_writers_and_maintainers_at_once(open_lake: Callable[..., Both]) -> None:
-    check(open_lake("postgres"), [*WRITERS, "maintain_with_spark"], 8)
+    check(open_lake("postgres"), [*WRITERS, maintain_with_spark], 8)
 
 
 @pytest.mark.long
 def test_four_writers_and_two_maintainers_for_a_minute(open_lake: Callable[..., Both]) -> None:
-    check(open_lake("postgres"), [*WRITERS, *WRITERS, *MAINTAINERS], 60)
+    check(open_lake("postgres"), [*WRITERS, *WRITERS, maintain_with_spark, maintain_with_spark], 60)

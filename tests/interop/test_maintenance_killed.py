@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ..workers import die_in_maintenance, spawn
+from ..workers import spawn
 from .engines import CATALOGS, Both
+from .maintenance_workers import die_in_maintenance
 
 SCENE = (
     "create table t (id int, v varchar)",

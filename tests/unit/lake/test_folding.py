@@ -16,7 +16,8 @@ from dbt.adapters.ducklake.lake.commit.folding import (
 )
 from dbt.adapters.ducklake.lake.commit.staged import CommitInfo, Staged
 from dbt.adapters.ducklake.lake.errors import ConflictError
-from dbt.adapters.ducklake.lake.transaction import Transaction
+from dbt.adapters.ducklake.lake.files import table_files
+from dbt.adapters.ducklake.lake.transaction import ChangeCounts, Transaction
 
 from ...lakes import Lake, columns
 from ...workers import paper_file
@@ -121,6 +122,20 @@ def test_rows_that_several_add_are_all_there(lake: Lake) -> None:
     assert later.change_counts().rows_removed == 3 + 6
     later.merge_into_parent()
     assert not parent.data_changes(table).added_files
+
+
+def test_updated_rows_that_go_later_count_as_removed_alone(lake: Lake) -> None:
+    parent = lake.begin("me", "both")
+    table = parent.state.table("main", "t")
+    with lake.catalog.read() as connection:
+        parent.end_files(table, table_files(connection, lake.catalog, table, "", lake.latest))
+    parent.append(table, [paper_file("new_versions.parquet", 3)])
+    parent.record_updates(table, 3)
+    assert parent.change_counts() == ChangeCounts(files_added=1, rows_updated=3)
+    later = parent.nested()
+    delete(later)
+    later.append(later.state.table("s", "other"), [paper_file("other.parquet", 5)])
+    assert later.change_counts() == ChangeCounts(rows_added=5, rows_removed=3, files_added=1)
 
 
 def test_who_read_a_table_to_write_conflicts_with_who_changed_it(lake: Lake) -> None:

@@ -273,13 +273,13 @@ def inlined_deletes_as_files(
     store: FileStore,
     table_id: int,
     folder: str,
-    ending_file_ids: Collection[int] | None,
+    file_ids: Collection[int] | None,
     up_to: int | None = None,
 ) -> dict[int, NewDeleteFile]:
-    """Writes delete files for data files that end and have inlined deletes; None means all files of the table.
+    """Writes delete files for those of the data files that have inlined deletes; None means all files of the table.
 
-    With `up_to` they have only the deletes of snapshots up to this one. When a data file ends, the reference's change
-    feed reports every row as deleted then, except those that a delete file names.
+    With `up_to` they have only the deletes of snapshots up to this one. A data file that ends needs them: the
+    reference's change feed reports every row of it as deleted then, except those that a delete file names.
     """
     inlined = t.inlined_delete(table_id)
     if not catalog.database.supports_inlining or not catalog.has_table(connection, inlined.name):
@@ -295,7 +295,7 @@ def inlined_deletes_as_files(
     paths = {
         r.data_file_id: resolve(folder, r.path, bool(r.path_is_relative))
         for r in connection.execute(current_files)
-        if r.data_file_id in inlined_rows and (ending_file_ids is None or r.data_file_id in ending_file_ids)
+        if r.data_file_id in inlined_rows and (file_ids is None or r.data_file_id in file_ids)
     }
     deleted = t.delete_file
     current_deletes = sa.select(deleted).where(

@@ -24,7 +24,7 @@ def has_no_nulls(
             return False
     if table.id < 0 or changes.truncated:
         return True
-    if inlined_row_counts(connection, catalog, at, [table.id])[table.id]:
+    if inlined_row_counts(connection, catalog, at, [table.id]).get(table.id):
         return False
     file, stats = t.data_file, t.file_column_stats
     of_column = sa.and_(stats.c.data_file_id == file.c.data_file_id, stats.c.column_id == column_id)

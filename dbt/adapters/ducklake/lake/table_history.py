@@ -141,10 +141,12 @@ def _row_counts(extra_info: str | None, changed_tables: int, table_ids: Collecti
         info = json.loads(extra_info or "null")
     except ValueError:
         return None
-    nodes = info.get("nodes") if isinstance(info, Mapping) else None
-    if isinstance(nodes, list):  # a run of several nodes: those that changed this table and no other
-        own = [n for n in nodes if isinstance(n, Mapping) and not set(table_ids).isdisjoint(n.get("changed", ()))]
-        info, changed_tables = (own[0], len(own[0]["changed"])) if len(own) == 1 else (None, 0)
+    if isinstance(info, Mapping) and isinstance(nodes := info.get("nodes"), list):  # a run of several nodes
+        changed_by_node = [(node, _changed_ids(node)) for node in nodes]
+        own = [(node, changed) for node, changed in changed_by_node if not changed.isdisjoint(table_ids)]
+        if len(own) != 1:
+            return None
+        info, changed_tables = own[0][0], len(own[0][1])
     counts = info.get("rows") if isinstance(info, Mapping) and changed_tables == 1 else None
     if not isinstance(counts, Mapping):
         return None
@@ -152,3 +154,9 @@ def _row_counts(extra_info: str | None, changed_tables: int, table_ids: Collecti
     if any(not isinstance(number, int) for number in numbers):
         return None
     return RowCounts(*numbers)  # type: ignore[arg-type]
+
+
+def _changed_ids(node: Any) -> set[int]:
+    """The relations that a node of a run changed, by id. Empty for what other writers call a node."""
+    changed = node.get("changed") if isinstance(node, Mapping) else None
+    return {i for i in changed if isinstance(i, int)} if isinstance(changed, list) else set()

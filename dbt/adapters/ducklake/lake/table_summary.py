@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -75,7 +75,7 @@ def table_summaries(
         for table_id, row in file_totals[source.name].items():
             write_snapshots[table_id] += _not_null(row.last_begin, row.last_end, row.last_partial)
     inlined_rows: dict[int, int] = defaultdict(int)
-    for row in _inlined_row_totals(connection, catalog, at, selected):
+    for row in _inlined_row_totals(connection, catalog, at, table_ids):
         inlined_rows[row.table_id] += int(row.rows or 0)
         write_snapshots[row.table_id] += _not_null(row.last_begin, row.last_end)
     inlined_deletes: dict[int, int] = defaultdict(int)
@@ -117,7 +117,7 @@ def inlined_row_counts(
 ) -> dict[int, int]:
     """The number of inlined rows of tables, by table id."""
     counts: dict[int, int] = defaultdict(int)
-    for row in _inlined_row_totals(connection, catalog, at, lambda column: column.in_(table_ids)):
+    for row in _inlined_row_totals(connection, catalog, at, table_ids):
         counts[row.table_id] += int(row.rows or 0)
     return counts
 
@@ -140,7 +140,7 @@ def inlined_delete_counts(
 def tables_with_inlined_data(connection: sa.Connection, catalog: Catalog, at: int) -> set[int]:
     """The tables of which the catalog stores rows or deletes of snapshots up to `at`, also of ended rows and files."""
     totals = [
-        *_inlined_row_totals(connection, catalog, at, lambda column: sa.true()),
+        *_inlined_row_totals(connection, catalog, at, None),
         *_inlined_delete_totals(connection, catalog, at, None),
     ]
     return {row.table_id for row in totals if row.last_begin is not None}
@@ -178,14 +178,13 @@ _ID, _SOURCE = "_lake_id", "_lake_source"
 
 
 def _inlined_row_totals(
-    connection: sa.Connection,
-    catalog: Catalog,
-    at: int,
-    selected: Callable[[sa.ColumnElement[int]], sa.ColumnElement[bool]],
+    connection: sa.Connection, catalog: Catalog, at: int, table_ids: Sequence[int] | None
 ) -> Iterator[Any]:
     """The number of inlined rows and their last snapshots, for each catalog table of inlined rows."""
     registry = t.inlined_data_tables
-    names = sa.select(registry.c.table_id, registry.c.table_name).where(selected(registry.c.table_id))
+    names = sa.select(registry.c.table_id, registry.c.table_name)
+    if table_ids is not None:
+        names = names.where(registry.c.table_id.in_(table_ids))
     source = t.inlined_data(_SOURCE, (), catalog.format.inlined_system_columns)
     query = sa.select(
         sa.literal_column(_ID).label("table_id"),

@@ -155,28 +155,22 @@ class Transaction:
         return self.staged.makes_snapshot(self.origin) or self.staged.options != self.origin.options
 
     def data_changes(self, table: Table) -> DataChanges:
-        return self.staged.data_changes.get(table.id, DataChanges())
+        return self.staged.changes_of(table.id)
 
     def change_counts(self) -> ChangeCounts:
         """How many rows and files were staged since the transaction began. Rows of dropped tables are not counted."""
-        now, before = self.staged.data_changes, self.origin.data_changes
-        changed = {i: (c, before.get(i, DataChanges())) for i, c in now.items() if c != before.get(i)}
-        updated = sum(c.updated_row_count - old.updated_row_count for c, old in changed.values())
-        removed = sum(c.deleted_row_count - old.deleted_row_count for c, old in changed.values())
-        truncated = [i for i, (c, old) in changed.items() if c.truncated and not old.truncated]
+        counts, truncated = ChangeCounts(), []
+        for table_id, now in self.staged.data_changes.items():
+            before = self.origin.changes_of(table_id)
+            if now != before:
+                counts += _counts_of(before, now)
+            if now.truncated and not before.truncated:
+                truncated.append(table_id)
         if truncated:
             with self.catalog.read() as connection:
                 summaries = table_summaries(connection, self.catalog, self.base.id, truncated)
-                removed += sum(summary.row_count for summary in summaries.values())
-        before_files = {file.path: file for _, old in changed.values() for file in old.added_files}
-        files = {file.path: file for c, _ in changed.values() for file in c.added_files}
-        added = sum(f.live_rows for f in files.values()) - sum(f.live_rows for f in before_files.values()) - updated
-        return ChangeCounts(
-            rows_added=max(added, 0),
-            rows_removed=removed - min(added, 0),
-            files_added=len(files.keys() - before_files.keys()),
-            rows_updated=updated,
-        )
+                counts += ChangeCounts(rows_removed=sum(summary.row_count for summary in summaries.values()))
+        return counts
 
     def column_ids(self, table: Table) -> ColumnIds:
         """The next column ids of a table, greater than the id of every column that it ever had."""
@@ -445,3 +439,15 @@ class Transaction:
         if relation:
             kind = "table" if isinstance(relation, Table) else "view"
             raise AlreadyExistsError(f"{schema.name}.{relation.name} already exists; it is a {kind}")
+
+
+def _counts_of(before: DataChanges, now: DataChanges) -> ChangeCounts:
+    """What was staged for a table in between, without the committed rows that a truncation removes."""
+    updated = now.updated_row_count - before.updated_row_count
+    added = now.added_row_count - before.added_row_count - updated
+    return ChangeCounts(
+        rows_added=max(added, 0),
+        rows_removed=now.deleted_row_count - before.deleted_row_count - min(added, 0),
+        files_added=len(now.added_paths - before.added_paths),
+        rows_updated=max(updated, 0),  # new versions that were staged before may be gone
+    )

@@ -79,6 +79,29 @@ def test_history_tells_the_rows_of_a_commit_that_changed_one_table(lake: LakeSes
     assert json.loads(one["extra_info"]) == counts
 
 
+def test_history_tells_the_rows_of_a_node_in_a_run_that_changed_one_table(lake: LakeSession) -> None:
+    sales, other = (lake.state().table(*name).id for name in (("main", "sales"), ("odd s", "a.b")))
+
+    def node(inserted: int, *changed: int) -> dict[str, Any]:
+        return {"rows": {"inserted": inserted, "updated": 0, "deleted": 0}, "changed": changed}
+
+    by_nodes: list[tuple[Any, int | None]] = [
+        ([node(1, sales), node(2, other)], 1),
+        ([node(1, sales, other)], None),
+        ([node(1, sales), node(2, sales)], None),
+        ([], None),
+        # What others write under these names says nothing.
+        ([node(1, sales), {"changed": None}, {"changed": [{}]}, {"changed": 7}, "text"], 1),
+        ([{"changed": [sales]}], None),
+    ]
+    for nodes, _ in by_nodes:
+        with lake.transaction(extra_info=json.dumps({"nodes": nodes})):
+            lake.insert("sales", pa.table({"id": [7]}))
+            lake.insert("`odd s`.`a.b`", pa.table({"id": [7]}))
+    history = rows(lake, "desc history sales")[: len(by_nodes)]
+    assert [row["rows_inserted"] for row in reversed(history)] == [inserted for _, inserted in by_nodes]
+
+
 def test_detail_is_one_row_about_the_table(lake: LakeSession) -> None:
     lake.insert("sales", pa.table({"id": [7, 8]}))
     lake.execute("call ducklake_set_option('target_file_size', '1MB', table_name => 'sales')")

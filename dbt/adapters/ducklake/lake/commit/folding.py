@@ -26,8 +26,10 @@ V = TypeVar("V")
 
 def fold(origin: Staged, own: Staged, parent: Staged) -> Staged:
     """The staged changes of the parent with those that lead from `origin` to `own`. Raises if they conflict."""
-    if parent is origin or own is origin:
-        return own if parent is origin else parent
+    if parent is origin:
+        return own
+    if own is origin:
+        return parent
     folding = _Folding(origin, own, parent)
     return Staged(
         state=folding.state(),
@@ -40,23 +42,22 @@ def fold(origin: Staged, own: Staged, parent: Staged) -> Staged:
 
 def only_difference(origin: Staged, own: Staged) -> tuple[Staged, Staged]:
     """The same two values for `fold`, without what both have alike: a lake has many tables, and a run many folds."""
-    new_reads = {i for i, read in own.reads.items() if i not in origin.reads or origin.reads[i] != read}
-    ids = changed_relations(origin, own) | new_reads
-    macros = {(new or old).id for old, new in differences(origin.state.macros, own.state.macros)}
-    options = {key for key in origin.options.keys() | own.options.keys() if _differs(origin.options, own.options, key)}
+    reads, options = _changed_keys(origin.reads, own.reads), _changed_keys(origin.options, own.options)
+    relations = changed_relations(origin, own) | reads
+    macros = _changed_keys(origin.state.macros, own.state.macros)
 
     def part(staged: Staged) -> Staged:
         state = LakeState(
             schemas=staged.state.schemas,
-            tables=_some(staged.state.tables, ids),
-            views=_some(staged.state.views, ids),
+            tables=_some(staged.state.tables, relations),
+            views=_some(staged.state.views, relations),
             macros=_some(staged.state.macros, macros),
         )
         return Staged(
             state,
-            _some(staged.data_changes, ids),
+            _some(staged.data_changes, relations),
             _some(staged.options, options),
-            _some(staged.reads, new_reads),
+            _some(staged.reads, reads),
             staged.is_snapshot_without_changes,
         )
 
@@ -65,27 +66,26 @@ def only_difference(origin: Staged, own: Staged) -> tuple[Staged, Staged]:
 
 def changed_relations(origin: Staged, own: Staged) -> set[int]:
     """The tables and views by id whose definition or rows the changes from `origin` to `own` touch."""
-    ids = origin.data_changes.keys() | own.data_changes.keys()
-    found = {i for i in ids if origin.data_changes.get(i) != own.data_changes.get(i)}
-    for before, after in ((origin.state.tables, own.state.tables), (origin.state.views, own.state.views)):
-        found |= {(new or old).id for old, new in differences(before, after)}
-    return found
+    return (
+        _changed_keys(origin.data_changes, own.data_changes)
+        | _changed_keys(origin.state.tables, own.state.tables)
+        | _changed_keys(origin.state.views, own.state.views)
+    )
 
 
 def only_adds_rows(origin: Staged, own: Staged, table_id: int) -> bool:
     """Whether the changes to a table from `origin` to `own` are new data files and nothing else."""
     return (
         origin.state.tables.get(table_id) == own.state.tables.get(table_id)
-        and _appended(origin.data_changes.get(table_id), own.data_changes.get(table_id)) is not None
+        and _appended(origin.changes_of(table_id), own.changes_of(table_id)) is not None
     )
 
 
 def staged_files(origin: Staged, own: Staged, data_path: str) -> set[str]:
-    """The whole paths of the data files and delete files that were staged since `origin`, in the lake's spelling."""
+    """The data files and delete files of the tables whose rows changed since `origin`, by their whole paths."""
     paths: set[str] = set()
-    for table_id, changes in own.data_changes.items():
-        if changes == origin.data_changes.get(table_id):
-            continue
+    for table_id in _changed_keys(origin.data_changes, own.data_changes) & own.data_changes.keys():
+        changes = own.data_changes[table_id]
         folder = own.state.table_folder(data_path, own.state.tables[table_id])
         deletes = [*changes.position_deletes.values(), *(f.position_deletes for f in changes.added_files)]
         written: list[NewDataFile | NewDeleteFile | None] = [*changes.added_files]
@@ -119,9 +119,7 @@ class _Folding:
         folded = dict(parent)
         for old, new in differences(origin, own):
             thing = old or new
-            if parent.get(thing.id) != old:
-                raise self._conflict(thing)
-            if isinstance(thing, Table) and self._parent_changed_rows(thing.id):
+            if parent.get(thing.id) != old or (isinstance(thing, Table) and self._parent_changed_rows(thing.id)):
                 raise self._conflict(thing)
             if new is None:
                 del folded[thing.id]
@@ -147,47 +145,43 @@ class _Folding:
                     raise self._conflict(new)
 
     def data_changes(self) -> Mapping[int, DataChanges]:
-        origin, own, parent = self.origin.data_changes, self.own.data_changes, self.parent.data_changes
-        folded = dict(parent)
-        for table_id in origin.keys() | own.keys():
-            if own.get(table_id) == origin.get(table_id):
-                continue
+        own = self.own.data_changes
+        folded = dict(self.parent.data_changes)
+        for table_id in _changed_keys(self.origin.data_changes, own):
             if table_id not in own:  # the table was dropped
                 folded.pop(table_id, None)
                 continue
             table = self.own.state.tables[table_id]
-            if self.parent.state.tables.get(table_id) != self.origin.state.tables.get(table_id):
+            if self._parent_altered(table_id):
                 raise self._conflict(table)
             if not self._parent_changed_rows(table_id):
                 folded[table_id] = own[table_id]
                 continue
-            added = _appended(origin.get(table_id), own[table_id])
+            added = _appended(self.origin.changes_of(table_id), own[table_id])
             if added is None:
                 raise self._conflict(table)
-            folded[table_id] = parent.get(table_id, DataChanges()).with_added_files(added)
+            folded[table_id] = self.parent.changes_of(table_id).with_added_files(added)
         return folded
 
     def options(self) -> Mapping[OptionKey, str | None]:
-        origin, own = self.origin.options, self.own.options
-        changed = {key for key in origin.keys() | own.keys() if _differs(origin, own, key)}
-        kept = {key: value for key, value in self.parent.options.items() if key not in changed}
-        return {**kept, **{key: self.own.options[key] for key in changed if key in self.own.options}}
+        changed = _changed_keys(self.origin.options, self.own.options)
+        return {**_some(self.parent.options, self.parent.options.keys() - changed), **_some(self.own.options, changed)}
 
     def reads(self) -> Mapping[int, ReadPredicate | None]:
-        origin, own, parent = self.origin.reads, self.own.reads, self.parent.reads
-        folded = dict(parent)
-        for table_id, read in own.items():
-            if table_id in origin and origin[table_id] == read:
-                continue
-            before = self.origin.state.tables.get(table_id)
-            if self._parent_changed_rows(table_id) or self.parent.state.tables.get(table_id) != before:
-                raise self._conflict(before or self.own.state.tables[table_id])
-            others = parent.get(table_id, read)
+        folded = dict(self.parent.reads)
+        for table_id in _changed_keys(self.origin.reads, self.own.reads):
+            if self._parent_changed_rows(table_id) or self._parent_altered(table_id):
+                raise self._conflict(self.origin.state.tables[table_id])
+            read = self.own.reads[table_id]
+            others = folded.get(table_id, read)
             folded[table_id] = None if read is None or others is None else read.union(others)
         return folded
 
     def _parent_changed_rows(self, table_id: int) -> bool:
         return self.parent.data_changes.get(table_id) != self.origin.data_changes.get(table_id)
+
+    def _parent_altered(self, table_id: int) -> bool:
+        return self.parent.state.tables.get(table_id) != self.origin.state.tables.get(table_id)
 
     def _conflict(self, thing: Any) -> ConflictError:
         state = self.own.state if thing.id in self.own.state.tables else self.origin.state
@@ -203,8 +197,12 @@ def _some(values: Mapping[K, V], keys: Collection[K]) -> dict[K, V]:
     return {key: values[key] for key in keys if key in values}
 
 
-def _differs(origin: Mapping[K, V], own: Mapping[K, V], key: K) -> bool:
-    return (key in own) != (key in origin) or own.get(key) != origin.get(key)
+def _changed_keys(origin: Mapping[K, V], own: Mapping[K, V]) -> set[K]:
+    """The keys of the values that differ, or that only one side has. None is a value, too."""
+    both = origin.keys() & own.keys()
+    return (origin.keys() ^ own.keys()) | {
+        key for key in both if own[key] is not origin[key] and own[key] != origin[key]
+    }
 
 
 def _are_several(thing: Any, others: Iterable[Any]) -> bool:
@@ -213,9 +211,8 @@ def _are_several(thing: Any, others: Iterable[Any]) -> bool:
     return [other.name.lower() for other in others].count(name) > 1
 
 
-def _appended(origin: DataChanges | None, own: DataChanges | None) -> tuple[NewDataFile, ...] | None:
+def _appended(origin: DataChanges, own: DataChanges) -> tuple[NewDataFile, ...] | None:
     """The files that are added, if that is the only difference."""
-    origin, own = origin or DataChanges(), own or DataChanges()
     count = len(origin.added_files)
     if own.added_files[:count] != origin.added_files or replace(own, added_files=origin.added_files) != origin:
         return None

@@ -81,6 +81,15 @@ class DataChanges:
         return frozenset(source.id for compaction in self.compactions for source in compaction.sources)
 
     @property
+    def added_row_count(self) -> int:
+        """The rows of added files that are not deleted again, new versions of updated rows included."""
+        return sum(file.live_rows for file in self.added_files)
+
+    @property
+    def added_paths(self) -> frozenset[str]:
+        return frozenset(file.path for file in self.added_files)
+
+    @property
     def has_file_deletes(self) -> bool:
         """Whether data files end or get a delete file."""
         return (
@@ -183,6 +192,10 @@ class Staged:
     is_snapshot_without_changes: bool = False
     """Whether there is to be a snapshot for its commit info alone."""
 
+    def changes_of(self, table_id: int) -> DataChanges:
+        """The changes to the rows of a table; empty ones if there are none."""
+        return self.data_changes.get(table_id, DataChanges())
+
     def makes_snapshot(self, origin: Staged) -> bool:
         """Whether anything but options differs from `origin`. Options have no history, so they need no snapshot."""
         if self is origin:
@@ -191,8 +204,5 @@ class Staged:
         return (
             self.is_snapshot_without_changes != origin.is_snapshot_without_changes
             or self.state != origin.state
-            or any(self._data_changes(i) != origin._data_changes(i) for i in ids)
+            or any(self.changes_of(i) != origin.changes_of(i) for i in ids)
         )
-
-    def _data_changes(self, table_id: int) -> DataChanges:
-        return self.data_changes.get(table_id, DataChanges())

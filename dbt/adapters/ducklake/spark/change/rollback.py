@@ -23,7 +23,7 @@ from ...lake.snapshot_loader import last_types
 from ...lake.types import Column, can_promote
 from ..read.changed_rows import deleted_rows_with_id
 from ..read.lakes import not_found_at_snapshot
-from ..read.scan import FILE, POSITION, TableScan, scan_dataframe
+from ..read.scan import FILE, POSITION, TableScan, internal_names, scan_dataframe
 from ..sql.kept_text import table_as_text
 from ..sql.names import name_parts
 from ..sql.quoting import string_literal
@@ -204,8 +204,7 @@ class _Rollback:
             rows = scan_dataframe(
                 self.context.planner.spark, lake.file_reader, mixed, with_virtual_columns=True, with_row_positions=True
             )
-            names = [f"_lake_c{index}" for index in range(len(table.columns))]
-            rows = rows.toDF(*names, _ROW_ID, _BEGIN_SNAPSHOT, FILE, POSITION, "_lake_own")
+            rows = rows.toDF(*internal_names(table), _ROW_ID, _BEGIN_SNAPSHOT, FILE, POSITION, "_lake_own")
             rows = rows.where(F.col(_BEGIN_SNAPSHOT) > self.snapshot.id).select(FILE, POSITION)
             positions = RowPositions.of(rows, mixed, checkpointed=False)
             self.changed_rows += delete_rows(self.context, table, mixed, positions, whole_files=new_files)

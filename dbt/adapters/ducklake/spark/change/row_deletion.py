@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from ...lake.files import DataFile
 from ...lake.snapshot import Table
 from ..read.local_rows import arrow_dataframe
-from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, scan_dataframe
+from ..read.scan import FILE, OWN_ROW_ID, POSITION, TableScan, internal_names, scan_dataframe
 from ..sql.kept_text import table_as_text
 from .command_context import CommandContext
 from .position_deletes import PositionDeletesWriter
@@ -80,7 +80,7 @@ def _rewrite_files(context: CommandContext, table: Table, scan: TableScan, delet
     spark = context.planner.spark
     scan = replace(scan, table=table_as_text(scan.table))
     rows = scan_dataframe(spark, context.lake.file_reader, scan, with_virtual_columns=True, with_row_positions=True)
-    names = [f"_lake_c{index}" for index in range(len(table.columns))]
+    names = internal_names(table)
     rows = rows.toDF(*names, _ROW_ID, _BEGIN_SNAPSHOT, FILE, POSITION, OWN_ROW_ID)
     if deleted.collected is None:
         positions = deleted.changed.select(FILE, POSITION)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+
+import sqlalchemy as sa
 
 from ...lake.errors import NotFoundError
 from ...lake.missing_names import did_you_mean_relation
-from ...lake.options import Options
 from ...lake.paths import spark_write_path
 from ...lake.snapshot import LakeState, Table, View
 from ...lake.transaction import Transaction
@@ -43,20 +45,32 @@ class MaintenanceContext:
         return transaction
 
     def tables(
-        self, state: LakeState, options: Options, table_name: str | None = None, schema: str | None = None
+        self,
+        transaction: Transaction,
+        table_name: str | None = None,
+        schema: str | None = None,
+        candidates: Callable[[sa.Connection, int], set[int]] | None = None,
     ) -> list[Table]:
         """The table of a name, or the tables of a schema or of the lake that have the option `auto_compact`.
 
-        A name may have its schema in front: `main.orders`.
+        A name may have its schema in front: `main.orders`. `candidates` finds the tables by id that may need an
+        operation at a snapshot. The others of a schema or of the lake are left out, so that nothing is asked for each.
         """
+        state, options = transaction.state, transaction.options
         if table_name is not None:
             return [self.table(state, table_name, schema)]
         in_schema = None if schema is None else state.schema(schema).id
+        ids: Collection[int] = state.tables.keys()
+        if candidates is not None:
+            with self.lake.catalog.read() as connection:
+                ids = candidates(connection, transaction.base.id)
         return sorted(
             (
                 table
                 for table in state.tables.values()
-                if in_schema in (None, table.schema_id) and options.flag("auto_compact", table.schema_id, table.id)
+                if table.id in ids
+                and in_schema in (None, table.schema_id)
+                and options.flag("auto_compact", table.schema_id, table.id)
             ),
             key=lambda table: (state.schema_of(table).name, table.name),
         )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+import sqlalchemy as sa
 
 from ...lake.commit.staged import Flush
 from ...lake.deletes import (
@@ -33,6 +34,9 @@ from ..write.writer import write_moved_rows
 from .context import MaintenanceContext
 from .moved_rows import MAX_ROUNDS, ROW_ID, SNAPSHOT_ID, discard_files, read_rows
 
+_SCHEMA = pa.schema([("schema_name", pa.string()), ("table_name", pa.string()), ("rows_flushed", pa.int64())])
+_DRY_RUN_SCHEMA = _SCHEMA.append(pa.field("bytes", pa.int64()))
+
 
 def flush_inlined_data(
     context: MaintenanceContext,
@@ -49,15 +53,12 @@ def flush_inlined_data(
     if not dry_run:
         context.lake.catalog.check_writable()
     transaction = context.lake.begin()
-    flushed: dict[str, list[object]] = {"schema_name": [], "table_name": [], "rows_flushed": []}
-    if dry_run:
-        flushed["bytes"] = []
-    tables = context.tables(transaction.state, transaction.options, table_name, schema or schema_name)
-    if table_name is None:
-        with context.lake.catalog.read() as connection:
-            candidates = tables_with_inlined_data(connection, context.lake.catalog, transaction.base.id)
-        tables = [table for table in tables if table.id in candidates]
-    for table in tables:
+
+    def candidates(connection: sa.Connection, at: int) -> set[int]:
+        return tables_with_inlined_data(connection, context.lake.catalog, at)
+
+    rows = []
+    for table in context.tables(transaction, table_name, schema or schema_name, candidates):
         in_schema = transaction.state.schema_of(table).name
         if dry_run:
             stored = _stored_rows(context, transaction, table)
@@ -65,11 +66,8 @@ def flush_inlined_data(
         else:
             count, size = _flush_table(context, table.id, f"ducklake_flush_inlined_data: {in_schema}.{table.name}"), 0
         if count:
-            for column, value in zip(flushed.values(), (in_schema, table.name, count, size), strict=False):
-                column.append(value)
-    types = (pa.string(), pa.string(), pa.int64(), pa.int64())
-    arrays = [pa.array(values, type_) for values, type_ in zip(flushed.values(), types, strict=False)]
-    return pa.table(arrays, names=list(flushed))
+            rows.append({"schema_name": in_schema, "table_name": table.name, "rows_flushed": count, "bytes": size})
+    return pa.Table.from_pylist(rows, schema=_DRY_RUN_SCHEMA if dry_run else _SCHEMA)
 
 
 def _flush_table(context: MaintenanceContext, table_id: int, message: str) -> int:

@@ -72,7 +72,7 @@ def maintain(
         context = replace(context, deadline=time.monotonic() + max_seconds)
     limits = Limits(small_files, deleted_share, inlined_rows)
     transaction = context.begin("ducklake_maintain")
-    tables = context.tables(transaction.state, transaction.options, table_name, schema)
+    tables = context.tables(transaction, table_name, schema)
     health = measure(context, transaction, tables, deleted_share)
     done: list[dict[str, Any]] = []
     for table in tables:

@@ -133,13 +133,8 @@ def _compact(
     if not dry_run:
         lake.catalog.check_writable()
     transaction = lake.begin()
-    tables = context.tables(transaction.state, transaction.options, table_name, schema)
-    if table_name is None:
-        with lake.catalog.read() as connection:
-            candidates = operation.candidates(connection, transaction.base.id)
-        tables = [table for table in tables if table.id in candidates]
     rows = []
-    for table in tables:
+    for table in context.tables(transaction, table_name, schema, operation.candidates):
         schema_name = transaction.state.schema_of(table).name
         plan = replace(operation, message=f"{operation.message}: {schema_name}.{table.name}")
         if plan.z_order:

@@ -22,7 +22,7 @@ from .delete_files import POSITION as DELETED_POSITION
 from .local_rows import small_dataframe
 from .parquet import FileReader
 from .position_keys import position_keys
-from .scan import FILE, POSITION, TableScan, scan_dataframe
+from .scan import FILE, POSITION, TableScan, internal_names, scan_dataframe
 
 CHANGE_TYPE = "change_type"
 
@@ -38,10 +38,12 @@ def changes(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> D
     """
     inserted, deleted = _inserted(spark, file_reader, feed), _deleted(spark, file_reader, feed)
     if not (feed.inserted_files or feed.inserted_inlined_rows):
-        return _change_columns(deleted.withColumn(CHANGE_TYPE, F.lit("delete")), feed.table)
-    if not (feed.file_deletes or feed.deleted_inlined_rows):
-        return _change_columns(inserted.withColumn(CHANGE_TYPE, F.lit("insert")), feed.table)
-    return _change_columns(_with_change_types(inserted, deleted), feed.table)
+        rows = deleted.withColumn(CHANGE_TYPE, F.lit("delete"))
+    elif not (feed.file_deletes or feed.deleted_inlined_rows):
+        rows = inserted.withColumn(CHANGE_TYPE, F.lit("insert"))
+    else:
+        rows = _with_change_types(inserted, deleted)
+    return _change_columns(rows, feed.table)
 
 
 def staged_changes(
@@ -57,15 +59,14 @@ def staged_rows_with_id(
     spark: SparkSession, file_reader: FileReader, before: TableScan, now: TableScan, row_id: str
 ) -> tuple[DataFrame, DataFrame]:
     """The rows that a transaction has deleted and those that it has added, with their ids in a column of this name."""
-    names = [*(c.name for c in now.table.columns), row_id]
-    gone, added = (rows.drop(_SNAPSHOT).toDF(*names) for rows in _staged(spark, file_reader, before, now))
-    return gone, added
+    gone, added = _staged(spark, file_reader, before, now)
+    return _with_row_id(gone, now.table, row_id), _with_row_id(added, now.table, row_id)
 
 
 def _staged(
     spark: SparkSession, file_reader: FileReader, before: TableScan, now: TableScan
 ) -> tuple[DataFrame, DataFrame]:
-    """The deleted and the added rows, by the scans of a table without what is staged and with it.
+    """The deleted and the added rows, by the scans of one table without what is staged and with it.
 
     Files that the transaction left alone are not read.
     """
@@ -73,7 +74,7 @@ def _staged(
     changed = [file for file in before.files if files_now.get(file.id) != file]
     left = [files_now[file.id] for file in changed if file.id in files_now]
     ids_left = _scan(spark, file_reader, replace(now, files=left)).select(F.col(_ROW_ID).alias("_lake_left"))
-    gone = _scan(spark, file_reader, replace(before, table=now.table, files=changed))
+    gone = _scan(spark, file_reader, replace(before, files=changed))
     gone = gone.join(ids_left, F.col(_ROW_ID) == F.col("_lake_left"), "left_anti")
     return gone, _scan(spark, file_reader, replace(now, files=[f for f in now.files if f.id < 0], inlined=None))
 
@@ -114,9 +115,18 @@ def deleted_rows(
 
 
 def deleted_rows_with_id(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed, row_id: str) -> DataFrame:
-    """The deleted rows with the table's columns and their row ids, in a column of this name."""
-    rows = _deleted(spark, file_reader, feed).select(*_internal_names(feed.table), _ROW_ID)
-    return rows.toDF(*(c.name for c in feed.table.columns), row_id)
+    """The deleted rows, with their row ids in a column of this name."""
+    return _with_row_id(_deleted(spark, file_reader, feed), feed.table, row_id)
+
+
+def rows_with_id_since(
+    spark: SparkSession, file_reader: FileReader, scan: TableScan, since: int, row_id: str
+) -> DataFrame:
+    """The rows of a scan that were inserted after a snapshot, with their row ids in a column of this name."""
+    files = [f for f in scan.files if max(f.begin_snapshot or 0, f.partial_max or 0) > since]
+    inlined = None if scan.inlined is None else scan.inlined.since(since)
+    rows = _scan(spark, file_reader, replace(scan, files=files, inlined=inlined)).where(F.col(_SNAPSHOT) > since)
+    return _with_row_id(rows, scan.table, row_id)
 
 
 # -- inserted and deleted rows, under internal names, with row id and snapshot
@@ -135,7 +145,7 @@ def _deleted(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> 
 
 def _scan(spark: SparkSession, file_reader: FileReader, scan: TableScan) -> DataFrame:
     rows = scan_dataframe(spark, file_reader, scan, with_virtual_columns=True)
-    return rows.toDF(*_internal_names(scan.table), _ROW_ID, _SNAPSHOT)
+    return rows.toDF(*internal_names(scan.table), _ROW_ID, _SNAPSHOT)
 
 
 def _deleted_from_files(spark: SparkSession, file_reader: FileReader, feed: ChangeFeed) -> DataFrame:
@@ -148,7 +158,7 @@ def _deleted_from_files(spark: SparkSession, file_reader: FileReader, feed: Chan
     salt, starts = position_keys({key: f.record_count for key, f in scan.files_by_key.items()})
     key_of = {f.id: key for key, f in scan.files_by_key.items()}
     all_rows = scan_dataframe(spark, file_reader, scan, with_virtual_columns=True, with_row_positions=True)
-    rows = all_rows.toDF(*_internal_names(feed.table), _ROW_ID, "_lake_begun", FILE, POSITION, "_lake_own")
+    rows = all_rows.toDF(*internal_names(feed.table), _ROW_ID, "_lake_begun", FILE, POSITION, "_lake_own")
     if feed.existing_at is not None:
         rows = rows.where(F.col("_lake_begun") <= feed.existing_at)
     position_key = F.xxhash64(F.concat(FILE, F.lit(salt)) if salt else F.col(FILE)) + F.col(POSITION)
@@ -162,7 +172,7 @@ def _deleted_from_files(spark: SparkSession, file_reader: FileReader, feed: Chan
         rows = rows.join(F.broadcast(ended), F.col(FILE) == F.col("_lake_key"), "left")
         deleted_at = F.coalesce(deleted_at, F.col("_lake_ended"))
     rows = rows.withColumn(_SNAPSHOT, deleted_at).where(F.col(_SNAPSHOT).between(feed.start, feed.end))
-    return rows.select(*_internal_names(feed.table), _ROW_ID, _SNAPSHOT)
+    return rows.select(*internal_names(feed.table), _ROW_ID, _SNAPSHOT)
 
 
 def _deleted_positions(
@@ -187,10 +197,6 @@ def _deleted_positions(
 # -- columns
 
 
-def _internal_names(table: Table) -> list[str]:
-    return [f"_lake_c{index}" for index in range(len(table.columns))]
-
-
 def _change_columns(rows: DataFrame, table: Table) -> DataFrame:
     """The columns of the change feed. A table's column of the same name as another gets a number appended."""
     taken = {SNAPSHOT_ID, ROW_ID, CHANGE_TYPE}
@@ -200,13 +206,18 @@ def _change_columns(rows: DataFrame, table: Table) -> DataFrame:
         name = column.name if column.name.lower() not in taken else next(n for n in numbered if n.lower() not in taken)
         taken.add(name.lower())
         names.append(name)
-    internal = rows.select(_SNAPSHOT, _ROW_ID, CHANGE_TYPE, *_internal_names(table))
+    internal = rows.select(_SNAPSHOT, _ROW_ID, CHANGE_TYPE, *internal_names(table))
     return internal.toDF(SNAPSHOT_ID, ROW_ID, CHANGE_TYPE, *names)
+
+
+def _with_row_id(rows: DataFrame, table: Table, row_id: str) -> DataFrame:
+    """The table's columns, and the row ids in a column of this name."""
+    return rows.select(*internal_names(table), _ROW_ID).toDF(*(c.name for c in table.columns), row_id)
 
 
 def _table_columns(rows: DataFrame, table: Table, with_virtual_columns: bool) -> DataFrame:
     """The table's columns, followed by the virtual columns unless the table has columns of these names."""
     names = [c.name for c in table.columns]
     if not with_virtual_columns or {ROW_ID, SNAPSHOT_ID} & {name.lower() for name in names}:
-        return rows.select(*_internal_names(table)).toDF(*names)
-    return rows.select(*_internal_names(table), _ROW_ID, _SNAPSHOT).toDF(*names, ROW_ID, SNAPSHOT_ID)
+        return rows.select(*internal_names(table)).toDF(*names)
+    return rows.select(*internal_names(table), _ROW_ID, _SNAPSHOT).toDF(*names, ROW_ID, SNAPSHOT_ID)

@@ -57,12 +57,16 @@ class Arguments:
         """The SQL text of an argument that names a snapshot or a timestamp: `start`, or `start_snapshot`."""
         text = self.bound_or_null(name)
         if text is None:
-            raise LakeError(f"{self.function_name} needs a {name}: the number of a snapshot, or a timestamp")
+            raise self.missing_bound(name)
         return text
 
     def bound_or_null(self, name: str) -> str | None:
+        """The same; None without the argument, or for NULL."""
         text = self.text(name, positional=True) or self.text(f"{name}_snapshot")
         return None if text is None or text.strip().lower() == "null" else text
+
+    def missing_bound(self, name: str) -> LakeError:
+        return LakeError(f"{self.function_name} needs a {name}: the number of a snapshot, or a timestamp")
 
     def version(self, name: str) -> int | None:
         """The number of a snapshot; None for NULL."""

@@ -211,7 +211,7 @@ class Planner:
         described = {ref: information_schema.read_relation(ref.parts, context) for ref in others}
         macros = {call: context.find_macro(call.parts) for call in names.calls}
         temporary.left_to_spark += [ref for ref, found in described.items() if found is None]
-        self._record_besides_relations(sql, context, depth, described, macros)
+        self._record_besides_relations(sql, context, depth, others, macros)
         check_full_names(self._engine.spark, temporary.left_to_spark, context)
         check_full_names(self._engine.spark, [call for call, found in macros.items() if found is None], context)
         predicates = pushdown_predicates(sql, lambda ref: _columns(resolved.get(ref)), names) if resolved else {}
@@ -268,7 +268,7 @@ class Planner:
         sql: str,
         context: QueryContext,
         depth: int,
-        others: Mapping[RelationRef, object],
+        others: Sequence[RelationRef],
         macros: Mapping[CallRef, tuple[Lake, str, Macro] | None],
     ) -> None:
         """Records what a query depends on besides relations of lakes. Of views and functions that is more."""

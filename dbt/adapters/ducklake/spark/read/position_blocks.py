@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_BITS = pa.array([*(1 << bit for bit in range(63)), -(2**63)], pa.int64())
-"""The bits of a mask. Arrow's shift cannot set the sign bit."""
+_BITS = pa.Array.from_buffers(
+    pa.int64(), 64, [None, pa.py_buffer(array("q", [*(1 << bit for bit in range(63)), -(2**63)]))]
+)
+"""The bits of a mask. Arrow's shift cannot set the sign bit. Made of a buffer, since `pa.array` imports pandas."""
 
 
 def block_masks(positions: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -89,6 +89,11 @@ class TableScan:
         return {self.file_key(f): f for f in self.files}
 
 
+def internal_names(table: Table) -> list[str]:
+    """A name for each column of a table, for as long as its own may be that of a column beside them."""
+    return [f"_lake_c{index}" for index in range(len(table.columns))]
+
+
 def scan_dataframe(
     spark: SparkSession,
     file_reader: FileReader,

@@ -18,13 +18,12 @@ from ...lake.types import find_path
 from ..sql.quoting import quoted
 from ..sql.types import query_type
 from ..sql.virtual_columns import ROW_ID
-from .changed_rows import deleted_rows_with_id, staged_rows_with_id
+from .changed_rows import deleted_rows_with_id, rows_with_id_since, staged_rows_with_id
 from .context import ResolvedRelation
 from .function_call import TableFunctionCall
 from .lakes import Lake
-from .scan import scan_dataframe
 
-_ROW_ID, _SNAPSHOT = "_lake_row_id", "_lake_snapshot"
+_ROW_ID = "_lake_row_id"
 
 
 def diff(call: TableFunctionCall) -> DataFrame:
@@ -43,8 +42,7 @@ def diff(call: TableFunctionCall) -> DataFrame:
     if from_bound is None and to_bound is None:
         return _staged_diff(call, lake, schema, table_name, keys)
     if from_bound is None or to_bound is None:
-        missing = "from" if from_bound is None else "to"
-        raise LakeError(f"{call.arguments.function_name} needs a {missing}: the number of a snapshot, or a timestamp")
+        raise call.arguments.missing_bound("from" if from_bound is None else "to")
     start, old_state = call.resolve_bound(lake, from_bound, lake.catalog.snapshot_at_timestamp)
     end, new_state = call.resolve_bound(lake, to_bound, lake.catalog.snapshot_at_timestamp)
     if start.id > end.id:
@@ -86,15 +84,7 @@ def _rows_with_id(
 ) -> DataFrame:
     """The rows of a table at a snapshot that were inserted after snapshot `since`, with their row ids."""
     scan = lake.plan_scan(table, snapshot, state)
-    files = [f for f in scan.files if max(f.begin_snapshot or 0, f.partial_max or 0) > since]
-    inlined = scan.inlined
-    if inlined is not None:
-        inlined = inlined.since(since)
-    scan = replace(scan, files=files, inlined=inlined)
-    rows = scan_dataframe(call.planner.spark, lake.file_reader, scan, with_virtual_columns=True)
-    rows = rows.toDF(*(f"_lake_c{index}" for index in range(len(table.columns))), _ROW_ID, _SNAPSHOT)
-    rows = rows.where(F.col(_SNAPSHOT) > since).drop(_SNAPSHOT)
-    return rows.toDF(*(c.name for c in table.columns), _ROW_ID)
+    return rows_with_id_since(call.planner.spark, lake.file_reader, scan, since, _ROW_ID)
 
 
 def _with_columns_of(table: Table, rows: DataFrame) -> DataFrame:
