@@ -12,7 +12,7 @@ import agate
 import sqlalchemy as sa
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
-from .history.extra_info import node_infos, parse_extra_info
+from .history.extra_info import changed_by, node_infos, parse_extra_info
 from .lake import tables as t
 from .lake.snapshot import LakeState, Table, View
 from .lake.table_summary import TableSummary, table_summaries
@@ -54,13 +54,13 @@ class _Commit:
 
     def _node_of(self, relation_id: int) -> Mapping[str, Any]:
         """What the snapshot says of the node that made a relation: in a run that is one snapshot, one of many."""
-        if len(self._nodes) == 1 and "changed" not in self._nodes[0]:
+        if len(self._nodes) == 1 and changed_by(self._nodes[0]) is None:
             return self._nodes[0]
-        return next((node for node in self._nodes if relation_id in node.get("changed", ())), {})
+        return next((node for node in self._nodes if relation_id in (changed_by(node) or ())), {})
 
     def message_for(self, relation_id: int) -> str | None:
         node = self._node_of(relation_id)
-        return node["message"] if "changed" in node else self.message
+        return self.message if changed_by(node) is None else node.get("message")
 
     def inputs_of(self, relation_id: int) -> str | None:
         """The relations that a relation was built from, each with the snapshot that was read."""

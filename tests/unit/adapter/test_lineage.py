@@ -89,11 +89,30 @@ def test_a_compaction_is_no_version(shop: Shop) -> None:
 
 
 def test_extra_info_of_other_writers_gives_no_inputs(shop: Shop) -> None:
-    for words in ("not json", "[1]", '{"inputs": 3}', '{"inputs": [{"relation": "x"}, 7]}', "", None):
+    others = ("not json", "[1]", '{"inputs": 3}', '{"inputs": [{"relation": "x"}, 7]}', "", None)
+    for words in (*others, '{"nodes": [{"changed": 3}]}', '{"nodes": [{"changed": ["x"], "inputs": []}, 7]}'):
         shop.put("base", words)
     versions = shop.lineage().versions_by_relation["lake.main.base"]
-    assert len(versions) == 6
+    assert len(versions) == len(others) + 2
     assert all(v.inputs == () for v in versions)
+
+
+def test_what_a_run_changed_is_a_version_of_its_node_or_of_a_hook(shop: Shop) -> None:
+    shop.put("base")
+    shop.put("top")
+    base = table_id(shop, "base")
+    nodes = [
+        {"node_id": "model.shop.base", "message": "base", "changed": [base], "inputs": []},
+        {"node_id": "model.shop.top", "message": "top", "changed": [], "inputs": []},
+    ]
+    run = shop.put("base", json.dumps({"nodes": nodes}), message="dbt build: 2 nodes")
+    by_hook = shop.put("top", json.dumps({"nodes": nodes[1:]}), message="dbt build: 1 node")
+    found = shop.lineage().versions
+    assert [(v.message, v.changed) for v in found if v.id == run] == [("base", ("lake.main.base",)), ("top", ())]
+    assert [(v.message, v.changed) for v in found if v.id == by_hook] == [
+        ("top", ()),
+        ("dbt build: 1 node", ("lake.main.top",)),
+    ]
 
 
 def test_the_history_of_a_relation_is_a_table_for_the_terminal(shop: Shop) -> None:

@@ -31,3 +31,9 @@ def node_infos(extra_info: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         return [extra_info]
     shared = {key: value for key, value in extra_info.items() if key != NODES_KEY}
     return [{**shared, **node} for node in nodes if isinstance(node, Mapping)]
+
+
+def changed_by(node: Mapping[str, Any]) -> frozenset[int] | None:
+    """The tables and views by id that a node of a run changed. None if the snapshot is of one node alone."""
+    ids = node.get("changed")
+    return frozenset(i for i in ids if isinstance(i, int)) if isinstance(ids, list) else None

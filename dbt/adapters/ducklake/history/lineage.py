@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from ..lake import tables as t
 from ..lake.snapshot_changes import parse_changes
 from ..spark.read.lakes import Lake
-from .extra_info import node_infos, parse_extra_info
+from .extra_info import changed_by, node_infos, parse_extra_info
 
 MAX_SNAPSHOTS = 10_000
 """How many snapshots of each lake the lineage covers: the newest ones."""
@@ -155,12 +155,12 @@ def _versions(row: Any, snapshots: _LakeSnapshots, names_by_lake: Mapping[str, M
     changed_ids.update(snapshots.begun_ids.get(row.snapshot_id, ()))
     extra_info = parse_extra_info(row.commit_extra_info)
     nodes = node_infos(extra_info)
-    is_run = any("changed" in node for node in nodes)
-    if is_run:
-        others = changed_ids.difference(*(node.get("changed", ()) for node in nodes))
-        nodes = [*nodes, {"changed": others, "message": row.commit_message}] if others else nodes  # hooks did that
+    in_run = frozenset().union(*(changed_by(node) or () for node in nodes))
+    is_run = any(changed_by(node) is not None for node in nodes)
+    if is_run and (others := changed_ids - in_run):  # hooks changed these
+        nodes = [*nodes, {"changed": sorted(others), "message": row.commit_message}]
     for node in nodes:
-        ids = changed_ids.intersection(node.get("changed", ())) if is_run else changed_ids
+        ids = changed_ids & (changed_by(node) or frozenset()) if is_run else changed_ids
         changed = {snapshots.last_names[i] for i in ids if i in snapshots.last_names}
         inputs = _input_versions(node.get("inputs"), names_by_lake)
         yield Version(

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..lake.commit.staged import DataChanges
 from ..lake.snapshot import Table, View
 from ..lake.table_summary import table_summaries
 from ..lake.transaction import Transaction
@@ -73,8 +72,7 @@ def _previews(lake: str, transaction: Transaction, node_ids: Mapping[int, str | 
         change = "created" if before is None else "dropped" if after is None else "changed"
         is_table = isinstance(after or before, Table)
         count = summaries[relation_id].row_count if relation_id in summaries else 0
-        changes = transaction.staged.data_changes.get(relation_id, DataChanges())
-        added = sum(file.live_rows for file in changes.added_files)
+        changes = transaction.staged.changes_of(relation_id)
         left = 0 if changes.truncated else count - changes.deleted_row_count - changes.updated_row_count
         yield RelationPreview(
             f"{lake}.{name}",
@@ -82,7 +80,7 @@ def _previews(lake: str, transaction: Transaction, node_ids: Mapping[int, str | 
             change,
             is_table,
             count if is_table and before is not None else None,
-            left + added if is_table and after is not None else None,
+            left + changes.added_row_count if is_table and after is not None else None,
         )
 
 
