@@ -9,6 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -127,12 +128,35 @@ def lake_copy(prepared_lake: Path, tmp_path: Path) -> Callable[[str], str]:
     return copy
 
 
+BUCKET = "s3a://bucket"
+"""Where examples that Spark reads have their files. It stands for the working directory."""
+
+
 @pytest.fixture(autouse=True)
-def archive(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Parquet files that examples add to tables, in the working directory."""
+def files_of_the_reader(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What examples take in from the working directory."""
     example = getattr(request.node, "callspec", None)
-    if example is None or not any("archive/" in str(value) for value in example.params.values()):
-        return
+    text = "" if example is None else str(list(example.params.values()))
+    for mark, make in (("archive/", _make_archive), ("incoming/", _make_arrivals), (".duckdb'", _make_databases)):
+        if mark in text:
+            make(tmp_path)
+            monkeypatch.chdir(tmp_path)
+
+
+def _make_arrivals(folder: Path) -> None:
+    (folder / "incoming").mkdir()
+    (folder / "incoming" / "1.json").write_text('{"id": 1, "page": "/"}\n{"id": 2, "page": "/cart"}\n')
+
+
+def _make_databases(folder: Path) -> None:
+    with duckdb.connect(folder / "shop.duckdb") as connection:
+        connection.execute("create schema till; create table till.payments as select 1 as id, 10 as amount")
+        connection.execute("create view till.large as from till.payments where amount > 5")
+    with duckdb.connect(folder / "returns.duckdb") as connection:
+        connection.execute("create table refunds as select 1 as id, 'open'::enum('open', 'paid') as state")
+
+
+def _make_archive(folder: Path) -> None:
     orders = _orders(range(1000, 1010))
     sales = pa.table({"id": pa.array([1], pa.int64()), "amount": _amounts(range(1))})
     files = {
@@ -144,7 +168,6 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         "sales/region=us/year=__HIVE_DEFAULT_PARTITION__/part-00000.parquet": sales,
     }
     for name, rows in files.items():
-        path = tmp_path / "archive" / name
+        path = folder / "archive" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, path)
-    monkeypatch.chdir(tmp_path)

@@ -15,6 +15,7 @@ from dbt.adapters.ducklake.credentials import DucklakeCredentials
 from dbt.adapters.ducklake.lake.migration import Migration
 
 from .blocks import Block, run_blocks
+from .conftest import BUCKET
 
 PYTHON = [b for b in run_blocks("python") if "def model(" not in b.text]
 
@@ -51,4 +52,7 @@ def test_a_python_block_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names = {"LakeSession": open_lake, "catalog": "postgres:dbname=lake", "my_spark_session": spark}
-    exec(compile(block.text, block.id, "exec"), {**names, "lake": open_lake("postgres:dbname=lake")})
+    exec(
+        compile(block.text.replace(BUCKET, str(tmp_path)), block.id, "exec"),
+        {**names, "lake": open_lake("postgres:dbname=lake")},
+    )

@@ -15,6 +15,7 @@ from dbt.adapters.ducklake.spark.sql.tokens import split_statements
 
 from .. import reference
 from .blocks import ROOT, Block, run_blocks, variants
+from .conftest import BUCKET
 
 _CREATED = re.compile(r"\A\s*create\s+(table|view|schema|function)\s+(?!if\s)([\w.]+)", re.IGNORECASE)
 
@@ -39,8 +40,10 @@ def runs_in_spark(marks: set[str | None]) -> list[Block]:
 
 
 @pytest.mark.parametrize("block", runs_in_spark({None}), ids=lambda block: block.id)
-def test_a_statement_runs_in_spark(block: Block, spark: SparkSession, lake_copy: Callable[[str], str]) -> None:
-    statements = split_statements(block.statements)
+def test_a_statement_runs_in_spark(
+    block: Block, spark: SparkSession, lake_copy: Callable[[str], str], tmp_path: Path
+) -> None:
+    statements = split_statements(block.statements.replace(BUCKET, str(tmp_path)))
     with LakeSession(lake_copy("metadata.sqlite"), spark=spark) as lake:
         make_room(lake, statements)
         run_all(lake, statements)
