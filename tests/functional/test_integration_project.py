@@ -46,8 +46,14 @@ def test_quickstart_builds_a_lake_that_duckdb_reads(tmp_path: Path) -> None:
         assert lake.execute(kept).fetchall() == lake.execute(doing).fetchall()
         years = "select year(happened_at), count(*) from lake.main.activity group by 1 order by 1"
         assert lake.execute(years).fetchall() == [(2025, 12), (2026, 108)]
-        batches = "select count(*) from ducklake_snapshots('lake') where commit_message like '%: activity (%'"
+        snapshots = (
+            "select snapshot_id, commit_message, unnest(from_json(nodes, '[\"json\"]'))->>'message' as node from"
+        )
+        snapshots += " (select *, commit_extra_info->'nodes' as nodes from ducklake_snapshots('lake'))"
+        batches = f"select count(*) from ({snapshots}) where node like '%: activity (%'"
         assert lake.execute(batches).fetchall() == [(3,)]
+        builds = f"select distinct snapshot_id, commit_message like 'dbt build: %' from ({snapshots}) order by 1"
+        assert [is_build for _, is_build in lake.execute(builds).fetchall()] == [True, True]
         versions = (
             "select count(*) filter (dbt_valid_to is null), count(dbt_valid_to) > 0 from lake.main.customers_history"
         )
