@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import catalog, compaction, dbt_runs, encryption, row_changes, scan, table_formats, write
+from . import catalog, compaction, dbt_runs, encryption, row_changes, scan, streaming, table_formats, write
 from .harness import Bench, Figure, markdown_table
 
 SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
@@ -20,6 +20,7 @@ SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
     "scan": scan.run,
     "catalog": catalog.run,
     "compaction": compaction.run,
+    "streaming": streaming.run,
     "encryption": encryption.run,
     "dbt": dbt_runs.run,
     "rows": row_changes.run,

@@ -11,12 +11,16 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
+from dbt.adapters.ducklake import LakeSession
 from tests import reference
+from tests.conftest import LakeAddress
+from tests.lakes import Lake
 
 from .harness import Bench, Figure
 from .row_changes import Side, make_sides
 
 SMALL_FILES = 1000
+SNAPSHOTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -112,20 +116,18 @@ def _statement(side: Side, task: Task) -> Callable[[], object]:
 
 
 def _catalog_only(bench: Bench) -> list[Figure]:
-    """What a catalog with many snapshots and files takes."""
-    lake = bench.lake
-    lake.execute("create or replace table many (id int)")
-    with lake.lake().catalog.read() as connection:
-        first = lake.lake().catalog.latest_snapshot(connection).id
-    for index in range(200):
-        lake.execute(f"insert into many values ({index})")
-    start = time.perf_counter()
-    lake.execute("truncate table many")
-    lake.call("ducklake_expire_snapshots", versions=list(range(first, first + 200)))
-    expiry = time.perf_counter() - start
-    start = time.perf_counter()
-    deleted = lake.call("ducklake_cleanup_old_files", cleanup_all=True).num_rows
-    return [
-        Figure("expiry of 200 snapshots", expiry),
-        Figure(f"clean-up of {deleted} files", time.perf_counter() - start),
-    ]
+    """What a catalog with many snapshots and files takes. Each snapshot has a file of one row."""
+    many = Lake(LakeAddress("sqlite", f"sqlite:{bench.folder}/many.sqlite", f"{bench.folder}/many/"))
+    many.create(id="int64")
+    for index in range(SNAPSHOTS):
+        many.append({"id": [index]})
+    with many.transaction() as transaction:
+        transaction.truncate(transaction.state.table("main", "t"))
+    with LakeSession(f"sqlite:{bench.folder}/many.sqlite", spark=bench.spark) as lake:
+        start = time.perf_counter()
+        expired = lake.call("ducklake_expire_snapshots", versions=list(range(1, SNAPSHOTS + 2))).num_rows
+        expiry = time.perf_counter() - start
+        start = time.perf_counter()
+        deleted = lake.call("ducklake_cleanup_old_files", cleanup_all=True).num_rows
+        cleanup = time.perf_counter() - start
+    return [Figure(f"expiry of {expired:,} snapshots", expiry), Figure(f"clean-up of {deleted:,} files", cleanup)]
