@@ -51,6 +51,24 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
+_INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@pytest.fixture
+def interpreting_spark(spark: SparkSession) -> Iterator[SparkSession]:
+    """Spark for large plans over few rows: compiling them, and planning them again on the way, takes longer."""
+    before = {key: spark.conf.get(key) for key in _INTERPRETED}
+    for key, value in _INTERPRETED.items():
+        spark.conf.set(key, value)
+    yield spark
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
 @pytest.fixture
 def connect_port() -> Iterator[None]:
     """One server of Spark Connect at a time, as each listens at the same port, in whichever process the test is."""

@@ -7,29 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from .comparison import OUTCOMES
 from .replay import PHASES
 
 RECORD = "replayed"
-
-_INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-
-
-@pytest.fixture
-def interpreting_spark(spark: SparkSession) -> Iterator[SparkSession]:
-    """Spark for large plans over few rows: compiling them, and planning them again on the way, takes longer."""
-    before = {key: spark.conf.get(key) for key in _INTERPRETED}
-    for key, value in _INTERPRETED.items():
-        spark.conf.set(key, value)
-    yield spark
-    for key, value in before.items():
-        spark.conf.set(key, value)
 
 
 @pytest.hookimpl(trylast=True)
