@@ -385,6 +385,9 @@ class TestFailures(PublishedRuns):
         lines = iter(dbt.stdout.readline, "")
         # One model waits, and the others are staged.
         assert any("START sql table model" in line and "asleep" in line for line in lines)
+        _, meanwhile = run_dbt_and_capture(["run-operation", "ducklake_preview"])
+        assert "Not published yet:" in meanwhile
+        assert f"{built.test_schema}.figures" in meanwhile
         dbt.send_signal(sent)
         log = "".join(lines)
         assert dbt.wait() != 0

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from dbt_common.invocation import get_invocation_id
 
 from ..lake.snapshot import Table, View
 from ..lake.table_summary import table_summaries
@@ -104,10 +107,19 @@ def _with_row_counts(session: LakeSession, found: RelationPreview, key: Sequence
     )
 
 
-def write_preview(folder: Path, invocation_id: str, snapshot: int | None, relations: Sequence[RelationPreview]) -> None:
-    """Writes the preview for `ducklake_preview`."""
-    content = {"invocation_id": invocation_id, "snapshot": snapshot, "relations": [asdict(r) for r in relations]}
-    (folder / PREVIEW_FILE).write_text(json.dumps(content, indent=2), encoding="utf-8")
+def write_preview(
+    folder: Path, relations: Sequence[RelationPreview], snapshot: int | None, is_running: bool = False
+) -> None:
+    """Writes the preview for `ducklake_preview`, which may read it meanwhile in another process."""
+    content = {
+        "invocation_id": get_invocation_id(),
+        "is_running": is_running,
+        "snapshot": snapshot,
+        "relations": [asdict(r) for r in relations],
+    }
+    temporary = folder / f"{PREVIEW_FILE}.{os.getpid()}"
+    temporary.write_text(json.dumps(content, indent=2), encoding="utf-8")
+    temporary.replace(folder / PREVIEW_FILE)
 
 
 def preview_text(folder: Path) -> str:
@@ -119,14 +131,15 @@ def preview_text(folder: Path) -> str:
     relations = [RelationPreview(**r) for r in content["relations"]]
     if not relations:
         return "The last run changed nothing"
-    return preview_table(relations, content["snapshot"])
+    return preview_table(relations, content["snapshot"], content["is_running"])
 
 
-def preview_table(relations: Sequence[RelationPreview], snapshot: int | None) -> str:
+def preview_table(relations: Sequence[RelationPreview], snapshot: int | None, is_running: bool = False) -> str:
     names = ("rows_before", "rows_after", "added", "removed", "changed", "not_published")
     shown = [name for name in names if any(getattr(r, name) is not None for r in relations)]
     rows = [(r.relation, r.change, *(_text(getattr(r, name)) for name in shown)) for r in relations]
-    head = "Not published" if snapshot is None else f"Published as snapshot {snapshot}"
+    refused = "Not published yet" if is_running else "Not published"
+    head = refused if snapshot is None else f"Published as snapshot {snapshot}"
     return f"{head}:\n" + text_table(("relation", "change", *(name.replace("_", " ") for name in shown)), rows)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.event_manager_client import get_event_manager
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
-from dbt_common.invocation import get_invocation_id
+from sqlalchemy.exc import SQLAlchemyError
 
 from ..credentials import PUBLISH, PUBLISH_ON_FAILURE
 from ..history.node_commit import dbt_command, default_message, invocation_info
@@ -31,6 +32,7 @@ logger = AdapterLogger("DuckLake")
 PREVIEW_VARIABLE = "ducklake_preview"
 """The variable of `--vars` that has the rows of changed tables compared: `rows`, or `only` to publish nothing."""
 
+_PREVIEW_EVERY_SECONDS = 5.0
 _COMMANDS = frozenset(("build", "run", "seed", "snapshot", "test", "clone", "retry"))
 
 
@@ -75,6 +77,7 @@ class Publication:
         self._on_failure = _setting(config, "publish_on_failure", PUBLISH_ON_FAILURE) if self._is_on else None
         self._has_begun = False
         self._is_cancelling = False
+        self._next_preview = 0.0
         if self._is_on:
             get_event_manager().add_callback(self._note_event)
 
@@ -134,7 +137,7 @@ class Publication:
                 self.left_out = left_out(self.outcome, ProjectGraph.of(self._manifest()), folds)
             self._commit(session, shared, kept_folds(folds, self.left_out))
         relations = [replace(r, not_published=self.left_out.get(r.node_id or "")) for r in relations]
-        write_preview(Path(self._config.project_target_path), get_invocation_id(), self.snapshot, relations)
+        write_preview(self._target_folder, relations, self.snapshot)
         if self.snapshot is not None:
             for follow_up_of, work in self._follow_ups:
                 if follow_up_of not in self.left_out:
@@ -169,6 +172,24 @@ class Publication:
         keys = {node_id: _key(node) for node_id, node in nodes.items()}
         return preview(session, shared, keys, compares_rows=self._preview_setting is not None)
 
+    def _preview_meanwhile(self) -> None:
+        """Writes what the run has changed so far, now and then. That it cannot be told never fails the run."""
+        with self._lock:
+            if not self.is_running or time.monotonic() < self._next_preview:
+                return
+            self._next_preview = time.monotonic() + _PREVIEW_EVERY_SECONDS
+        session = self._session()
+        shared = session.shared
+        try:
+            if shared is not None:
+                write_preview(self._target_folder, preview(session, shared, {}, compares_rows=False), None, True)
+        except (LakeError, SQLAlchemyError, OSError) as error:
+            logger.debug(f"What the run has changed so far is not known: {error}")
+
+    @property
+    def _target_folder(self) -> Path:
+        return Path(self._config.project_target_path)
+
     def end(self, failed: bool) -> None:
         """Ends a run that no connection ended: it is published, or dropped if the command failed."""
         if self.is_running and (failed or not self.outcome.statuses):
@@ -177,7 +198,7 @@ class Publication:
         elif self.is_running:
             self.publish()
         if failed and self._has_begun:  # dbt has written the results already, and then tells nobody
-            self._amend_results(Path(self._config.project_target_path) / "run_results.json")
+            self._amend_results(self._target_folder / "run_results.json")
 
     def _leave_out_all(self, reason: str) -> None:
         self.left_out = dict.fromkeys(self.outcome.built, reason)
@@ -188,6 +209,7 @@ class Publication:
         name, data = event.info.name, event.data
         if name == "NodeFinished":
             self._note_status(data.node_info.unique_id, data.run_result.status)
+            self._preview_meanwhile()
         elif name == "LogHookEndLine" and data.status not in ("success", "skipped"):
             self._note_status(data.statement, "error")
         elif name == "ArtifactWritten" and str(data.artifact_path).endswith("run_results.json"):
