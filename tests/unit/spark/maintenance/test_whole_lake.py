@@ -26,10 +26,18 @@ def test_a_lake_is_not_asked_about_each_table_and_no_table_is_forgotten(tmp_path
             duckdb.execute("insert into t8 values (5)")
             duckdb.execute("insert into t9 values (6)")
             duckdb.execute("delete from t9 where id = 6")
+        for statement in (
+            "alter table t2 set partitioned by (id)",
+            "alter table t3 set sorted by (id)",
+            "alter table t4 set partitioned by (id)",
+            "alter table t4 reset partitioned by",
+        ):
+            lake.execute(statement)
         found = {
             "ducklake_merge_adjacent_files": {"t7"},
             "ducklake_rewrite_data_files": {"t1"},
             "ducklake_flush_inlined_data": {"t8", "t9"},
+            "ducklake_migrate_partitioning": {"t2", "t3"},
         }
         sa.event.listen(sa.Engine, "before_cursor_execute", count := lambda *call: statements.append(call[2]))
         try:

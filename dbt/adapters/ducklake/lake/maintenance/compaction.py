@@ -54,7 +54,7 @@ class StoredFile:
     """Whether the file has deletes, at this snapshot or any other."""
 
 
-def tables_with_files(connection: sa.Connection, at: int, least: int = 1) -> set[int]:
+def tables_with_files(connection: sa.Connection, at: int, least: int) -> set[int]:
     """The tables that have at least so many data files."""
     data = t.data_file
     query = sa.select(data.c.table_id).where(t.alive(data, at)).group_by(data.c.table_id)
@@ -66,6 +66,20 @@ def tables_with_deletes(connection: sa.Connection, catalog: Catalog, at: int) ->
     deleted = t.delete_file
     with_files: set[int] = set(connection.scalars(sa.select(deleted.c.table_id).distinct().where(t.alive(deleted, at))))
     return with_files | tables_with_inlined_data(connection, catalog, at)
+
+
+def tables_to_migrate(connection: sa.Connection, at: int) -> set[int]:
+    """The tables that have data files of another partition specification, or older than the sort order."""
+    data, partition, sort = t.data_file, t.partition_info, t.sort_info
+    of_table = sa.and_(partition.c.table_id == data.c.table_id, t.alive(partition, at))
+    elsewhere = sa.func.coalesce(data.c.partition_id, -1) != sa.func.coalesce(partition.c.partition_id, -1)
+    partitioned = sa.select(data.c.table_id).select_from(data.outerjoin(partition, of_table)).where(elsewhere)
+    sorted_later = sa.and_(sort.c.table_id == data.c.table_id, sort.c.begin_snapshot > data.c.begin_snapshot)
+    unsorted = sa.select(data.c.table_id).select_from(data.join(sort, sorted_later)).where(t.alive(sort, at))
+    found: set[int] = set()
+    for query in (partitioned, unsorted):
+        found.update(connection.scalars(query.where(t.alive(data, at)).distinct()))
+    return found
 
 
 def stored_files(connection: sa.Connection, table: Table, files: Iterable[DataFile], at: int) -> list[StoredFile]:

@@ -17,6 +17,7 @@ from ...lake.maintenance.compaction import (
     bins_to_migrate,
     bins_to_rewrite,
     stored_files,
+    tables_to_migrate,
     tables_with_deletes,
     tables_with_files,
 )
@@ -116,7 +117,7 @@ def migrate_partitioning(
     def plan(connection: sa.Connection, transaction: Transaction, table: Table) -> list[FileBin]:
         return bins_to_migrate(connection, _stored_files(context, connection, transaction, table), table, STEP_BYTES)
 
-    operation = CompactionPlan("ducklake_migrate_partitioning", plan, tables_with_files, moves_partitions=True)
+    operation = CompactionPlan("ducklake_migrate_partitioning", plan, tables_to_migrate, moves_partitions=True)
     return _compact(context, operation, table_name, schema, max_steps, dry_run)
 
 
