@@ -45,7 +45,7 @@ test: lint java docs  ## everything, as CI runs it
 	$(BIN)/pytest tests/ui
 	$(BIN)/pytest tests/docs
 	$(BIN)/pytest tests/spark tests/interop tests/corpus -n 2 -m 'not long'
-	$(BIN)/pytest tests/functional -n 2 --dist loadscope  # the tests of a class share a project
+	$(BIN)/pytest tests/functional -n 2 --dist loadscope -m 'not long'  # the tests of a class share a project
 
 quickstart: $(STAMP) java  ## a first lake, in the folder quickstart/
 	$(BIN)/python -m integration_project.quickstart
