@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,23 @@ def lake_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("lake")
 
 
+@pytest.fixture(scope="session")
+def lake_catalog(lake_folder: Path) -> str:
+    return f"sqlite:{lake_folder}/metadata.sqlite"
+
+
 Ask = Callable[[str], list[tuple[Any, ...]]]
 
 
 @pytest.fixture
-def ask(lake_folder: Path) -> Iterator[Ask]:
-    """What DuckDB answers."""
-    connection = reference.connect(f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/")
-    yield lambda query: connection.execute(query).fetchall()
-    connection.close()
+def ask(lake_folder: Path, lake_catalog: str) -> Ask:
+    """What DuckDB answers. It is there only while it does: a catalog that is a DuckDB file has one user at a time."""
+
+    def answer(query: str) -> list[tuple[Any, ...]]:
+        with reference.connect(lake_catalog, f"{lake_folder}/data/") as connection:
+            return connection.execute(query).fetchall()
+
+    return answer
 
 
 @pytest.fixture(scope="class")
@@ -35,11 +43,11 @@ def dbt_profile_target(lake_target: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="class")
-def lake_target(lake_folder: Path) -> dict[str, Any]:
+def lake_target(lake_folder: Path, lake_catalog: str) -> dict[str, Any]:
     """The target, for classes that have a `dbt_profile_target` of their own."""
     return {
         "type": "ducklake",
-        "catalog": f"sqlite:{lake_folder}/metadata.sqlite",
+        "catalog": lake_catalog,
         "data_path": f"{lake_folder}/data/",
         "threads": 4,
         "author": "tester",

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dbt.tests.util import rm_file, run_dbt, run_dbt_and_capture, write_file
 
 from dbt.adapters.ducklake import LakeSession
 
+from ..conftest import LakeAddress
 from .conftest import Ask
 
 NUMBERS = "id,n\n1,10\n2,20\n"
@@ -267,12 +269,16 @@ class TestFailures(PublishedRuns):
         return project
 
     @pytest.mark.parametrize("threads", ["1", "4"])
-    def test_a_reader_never_sees_a_mixture(self, built: Any, ask: Ask, threads: str, lake_folder: Path) -> None:
+    def test_a_reader_never_sees_a_mixture(
+        self, built: Any, ask: Ask, threads: str, lake_catalog: str, lake_folder: Path
+    ) -> None:
+        if lake_catalog.startswith("duckdb:"):
+            pytest.skip("a catalog that is a DuckDB file has one process at a time")
         schema = f"lake.{built.test_schema}"
         query = f"select (select max(factor) from {schema}.figures), (select max(factor) from {schema}.again)"
         # A process of its own: two libraries of SQLite in one process drop each other's locks.
         watcher = subprocess.Popen(
-            [sys.executable, "-c", WATCHER, f"sqlite:{lake_folder}/metadata.sqlite", f"{lake_folder}/data/", query],
+            [sys.executable, "-c", WATCHER, lake_catalog, f"{lake_folder}/data/", query],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -289,12 +295,12 @@ class TestFailures(PublishedRuns):
         assert ask(f"select count(*), count(distinct node) from {schema}.audit") == [(6, 6)]
 
     def test_a_conflict_at_the_end_changes_nothing_and_can_be_retried(
-        self, built: Any, ask: Ask, lake_folder: Path, monkeypatch: pytest.MonkeyPatch
+        self, built: Any, ask: Ask, lake_folder: Path, lake_catalog: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         publish, name = LakeSession.publish, f"lake.{built.test_schema}.same"
 
         def after_another(session: LakeSession, *arguments: Any) -> Any:
-            with LakeSession(f"sqlite:{lake_folder}/metadata.sqlite") as other:
+            with LakeSession(lake_catalog) as other:
                 other.execute(f"alter table {name} add column more int")
             return publish(session, *arguments)
 
@@ -398,3 +404,30 @@ class TestFailures(PublishedRuns):
         else:
             run_dbt(["run-operation", "ducklake_delete_orphaned_files", "--args", "{cleanup_all: true}"])
         assert set(lake_folder.rglob("*.parquet")) == files
+
+
+class OnAnotherCatalog(TestFailures):
+    kind = "postgres"
+
+    @pytest.fixture(scope="class")
+    def address(self, new_module_lake: Callable[[str], LakeAddress]) -> LakeAddress:
+        return new_module_lake(self.kind)
+
+    @pytest.fixture(scope="class")
+    def lake_catalog(self, address: LakeAddress) -> str:
+        return address.catalog
+
+    @pytest.fixture(scope="class")
+    def lake_folder(self, address: LakeAddress) -> Path:
+        return Path(address.data_path)
+
+
+@pytest.mark.catalogs
+class TestFailuresOnPostgres(OnAnotherCatalog):
+    kind = "postgres"
+
+
+@pytest.mark.catalogs
+@pytest.mark.long
+class TestFailuresOnDuckDB(OnAnotherCatalog):
+    kind = "duckdb"
