@@ -12,11 +12,13 @@ from pathlib import Path
 from .harness import Bench, Figure
 
 MODELS = 100
+LARGE_RUN = 500
 TABLES = 1_000
 
 
 def run(bench: Bench) -> list[Figure]:
-    return [*_many_models(bench), *_published(bench), *_reused(bench), *_docs_generate(bench), *_one_model(bench)]
+    suites = (_many_models, _published, _memory_of_a_run, _reused, _docs_generate, _one_model)
+    return [figure for suite in suites for figure in suite(bench)]
 
 
 class Project:
@@ -36,12 +38,13 @@ class Project:
         for name, sql in models.items():
             (folder / "models" / f"{name}.sql").write_text(sql)
 
-    def dbt(self, *command: str) -> tuple[float, str]:
+    def dbt(self, *command: str, wrapper: str | None = None) -> tuple[float, str]:
         """Runs a command in a new process. Returns its seconds and its output."""
+        program = ["-m", "dbt.cli.main"] if wrapper is None else ["-c", wrapper]
         flags = ["--no-use-colors", "--no-send-anonymous-usage-stats"]
         start = time.perf_counter()
         completed = subprocess.run(
-            [sys.executable, "-m", "dbt.cli.main", *flags, *command, "--project-dir", ".", "--profiles-dir", "."],
+            [sys.executable, *program, *flags, *command, "--project-dir", ".", "--profiles-dir", "."],
             cwd=self.folder,
             capture_output=True,
             text=True,
@@ -97,6 +100,26 @@ def _published(bench: Bench) -> list[Figure]:
         name = f"dbt run, {MODELS} models of one row, publish: run, {threads} thread{'s' * (threads > 1)}"
         figures.append(Figure(name, as_one, "s", by_node, "publish: node"))
     return figures
+
+
+_WITH_PEAK = """
+import resource, sys
+from dbt.cli.main import dbtRunner
+done = dbtRunner().invoke(sys.argv[1:]).success
+print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+sys.exit(not done)
+"""
+
+
+def _memory_of_a_run(bench: Bench) -> list[Figure]:
+    """The memory of the process of dbt, without Spark's, where all models are one snapshot, and where each is one."""
+    sql = "{{ config(materialized='table') }} select id, id as a, id as b, id as c, id as d from range(1000)"
+    project = Project(bench.folder / "memory", {f"m{number}": sql for number in range(LARGE_RUN)})
+    peaks = []
+    for publish in ("run", "node"):
+        _, output = project.dbt("run", "--threads", "4", "--vars", f"ducklake_publish: {publish}", wrapper=_WITH_PEAK)
+        peaks.append(int(re.findall(r"peak (\d+)", output)[-1]) / 1024)
+    return [Figure(f"memory of dbt run, {LARGE_RUN} models, publish: run", peaks[0], "MiB", peaks[1], "publish: node")]
 
 
 def _reused(bench: Bench) -> list[Figure]:
