@@ -15,9 +15,8 @@ from .twins import Twins
 
 
 @pytest.fixture
-def open_lake(interpreting_spark: SparkSession, new_lake: Callable[[str], Any]) -> Iterator[Callable[..., Both]]:
+def open_lake(spark: SparkSession, new_lake: Callable[[str], Any]) -> Iterator[Callable[..., Both]]:
     """Makes a lake on the catalog database of that kind, with both engines."""
-    spark = interpreting_spark
     opened = []
 
     def make(kind: str, **options: Any) -> Both:

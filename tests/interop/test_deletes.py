@@ -8,6 +8,8 @@ import pytest
 
 from .engines import Both
 
+pytestmark = pytest.mark.usefixtures("interpreting_spark")
+
 ROWS = "(select i as id, 'v' || i as v, i % 4 as g from range(0, 40) r(i))"
 INLINING = ("inlined", "in files")
 

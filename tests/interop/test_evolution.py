@@ -9,6 +9,8 @@ import pytest
 
 from .engines import Both, both, by_duckdb, each
 
+pytestmark = pytest.mark.usefixtures("interpreting_spark")
+
 
 def test_columns_are_widened(lake: Both, writer: str) -> None:
     lake.write(

@@ -15,6 +15,8 @@ from dbt.adapters.ducklake.spark.read import deletion_masks
 
 from .engines import Both
 
+pytestmark = pytest.mark.usefixtures("interpreting_spark")
+
 Row = dict[int, int | None]
 STEPS = 6
 LONG_STEPS = 30

@@ -18,6 +18,8 @@ from dbt.adapters.ducklake.spark.read import deletion_masks
 
 from .engines import CATALOGS, Both, Step, both, by_duckdb, by_spark, each, rows_of
 
+pytestmark = pytest.mark.usefixtures("interpreting_spark")
+
 INLINING = ("inlined", "in files", "by Spark")
 
 
