@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,15 @@ select id, change_type from {{ ducklake_new_changes(ref('events')) }}
 
 
 class TestMaintenance:
+    @pytest.fixture(scope="class")
+    def lake_folder(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        """A lake of its own: others would miss the snapshots that expire."""
+        return tmp_path_factory.mktemp("maintained")
+
+    @pytest.fixture(scope="class")
+    def lake_catalog(self, lake_folder: Path) -> str:
+        return f"sqlite:{lake_folder}/metadata.sqlite"
+
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {"events.sql": EVENTS, "totals.sql": TOTALS, "seen.sql": SEEN}
