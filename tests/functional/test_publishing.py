@@ -386,7 +386,9 @@ class TestFailures(PublishedRuns):
         write_file(ASLEEP, built.project_root, "models", "asleep.sql")
         command = [sys.executable, "-m", "dbt.cli.main", "build", "-s", "figures+", "--vars", "factor: 12"]
         folders = ["--project-dir", built.project_root, "--profiles-dir", built.profiles_dir]
-        dbt = subprocess.Popen([*command, *folders], stdout=subprocess.PIPE, text=True)
+        # Where tests run in the background, signals to interrupt are ignored, and processes inherit that.
+        heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+        dbt = subprocess.Popen([*command, *folders], stdout=subprocess.PIPE, text=True, preexec_fn=heed)
         assert dbt.stdout
         lines = iter(dbt.stdout.readline, "")
         # One model waits, and the others are staged.
