@@ -56,9 +56,11 @@ class Lake:
         self.catalog = Catalog.open(address.catalog, address.data_path, **{"retry": PATIENT, **settings})
         self.snapshots = Snapshots(self.catalog)
 
-    def begin(self, author: str | None = None, message: str | None = None) -> Transaction:
+    def begin(
+        self, author: str | None = None, message: str | None = None, extra_info: str | None = None
+    ) -> Transaction:
         transaction = Transaction.begin(self.catalog, self.snapshots)
-        transaction.commit_info = CommitInfo(author, message)
+        transaction.commit_info = CommitInfo(author, message, extra_info)
         return transaction
 
     @contextmanager

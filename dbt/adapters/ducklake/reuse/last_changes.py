@@ -46,6 +46,11 @@ class LastChanges:
             self._known[lake.lower()] = at, known
             return {relation_id: known.get(relation_id, at) for relation_id in wanted}
 
+    def known(self, lake: str) -> frozenset[int]:
+        """The last changes that have been asked for, and with them those of other relations."""
+        with self._lock:
+            return frozenset(self._known[lake.lower()][1].values()) if lake.lower() in self._known else frozenset()
+
 
 def _last_changes(
     connection: sa.Connection, catalog: Catalog, at: int, state: LakeState, ids: Collection[int]

@@ -6,21 +6,14 @@ that with the catalog, and needs no Spark for it. What cannot be compared is com
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import sqlalchemy as sa
 from dbt.adapters.events.logging import AdapterLogger
 
 from ..connection_handle import Handle, LakeResponse
-from ..history.consumed_changes import PROGRESS_KEY
-from ..history.extra_info import REUSE_KEY, node_infos, parse_extra_info
+from ..history.extra_info import REUSE_KEY
 from ..history.node_commit import NodeCommit
-from ..lake import tables as t
-from ..lake.catalog import Catalog
-from ..lake.commit.rows import id_batches
 from ..lake.snapshot import LakeState, Macro, Table, View
 from ..node_info import NodeInfo
 from ..project_graph import parents, parents_first
@@ -35,13 +28,13 @@ from .dependencies import (
     session_digest,
 )
 from .recipe import Recipe
+from .records import BuildRecords
 from .run import Run
 from .settings import DETERMINISTIC
 
 logger = AdapterLogger("DuckLake")
 
 _MATERIALIZATIONS = frozenset(("table", "view", "incremental", "snapshot", "seed", "function"))
-_MAX_NOTES_SIZE = 50_000_000
 
 
 class ReusedNodes:
@@ -49,9 +42,7 @@ class ReusedNodes:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._lock = threading.Lock()
-        self._noted: dict[str, list[sa.Row[Any]]] = {}
-        """The snapshots by lake that changed nothing and say what a node had read, the newest first."""
+        self._records = BuildRecords()
 
     def response(self, node: Any, code: str | None, handle: Handle) -> LakeResponse | None:
         """The response of a node that need not be computed.
@@ -126,7 +117,8 @@ class ReusedNodes:
         if session.is_staged(relation, node.database):
             return "it was changed in this run"
         last = self._run.last_changes.of(session, node.database, [relation])[relation.id]
-        record = self._record(session.lake(node.database).catalog, node, last)
+        others = self._run.last_changes.known(node.database)
+        record = self._records.newest(session.lake(node.database).catalog, node.unique_id, last, others)
         if record is None:
             return f"snapshot {last}, which changed it last, is not of a build with reuse"
         snapshot, info = record
@@ -164,41 +156,6 @@ class ReusedNodes:
                 if last[relation.id] > until:
                     return f"{read['relation']} moved from {until} to {last[relation.id]}"
         return None
-
-    def _record(self, catalog: Catalog, node: Any, last_change: int) -> tuple[int, Mapping[str, Any]] | None:
-        """The newest snapshot in which the node recorded what it was built from, unless others changed it since."""
-        changes = t.snapshot_changes
-        columns = sa.select(changes.c.snapshot_id, changes.c.commit_extra_info)
-        with self._lock, catalog.read() as connection:
-            location = catalog.database.location
-            if location not in self._noted:
-                self._noted[location] = _newest_notes(connection)
-            rows = [row for row in self._noted[location] if row.snapshot_id > last_change]
-            rows += connection.execute(columns.where(changes.c.snapshot_id == last_change))
-        for row in rows:
-            if json.dumps(node.unique_id) in (row.commit_extra_info or ""):
-                for info in node_infos(parse_extra_info(row.commit_extra_info)):
-                    if info.get("node_id") == node.unique_id and isinstance(info.get(REUSE_KEY), Mapping):
-                        return row.snapshot_id, info
-        return None
-
-
-def _newest_notes(connection: sa.Connection) -> list[sa.Row[Any]]:
-    """The snapshots that say of a node that it changed nothing, the newest first, up to a size that memory holds."""
-    changes = t.snapshot_changes
-    size = sa.func.length(changes.c.commit_extra_info)
-    noted = sa.select(changes.c.snapshot_id, size.label("size")).where(
-        changes.c.commit_extra_info.contains(PROGRESS_KEY, autoescape=True)
-    )
-    ids, total = [], 0
-    for row in connection.execute(noted.order_by(changes.c.snapshot_id.desc())):
-        total += row.size
-        if total > _MAX_NOTES_SIZE:
-            break
-        ids.append(row.snapshot_id)
-    query = sa.select(changes.c.snapshot_id, changes.c.commit_extra_info)
-    found = [r for batch in id_batches(ids) for r in connection.execute(query.where(changes.c.snapshot_id.in_(batch)))]
-    return sorted(found, key=lambda row: row.snapshot_id, reverse=True)
 
 
 def _annotated(info: NodeInfo, recipe: Recipe, session: LakeSession, inputs: Sequence[Input]) -> NodeInfo:
