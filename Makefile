@@ -72,18 +72,19 @@ docs-serve: $(DOCS_STAMP)  ## the same on http://127.0.0.1:8000, rebuilt on ever
 java: $(STAMP)
 	@$(BIN)/python -c 'import sys; from dbt.adapters.ducklake.spark.engine.java import main; sys.exit(main())'
 
-# The classes with which Spark reads and writes encrypted files. The jar is checked in, so that installing the project
-# needs no Java compiler; a test says when it is older than its sources.
-ENCRYPTION := dbt/adapters/ducklake/spark/engine/parquet_encryption
-JAVA_CLASSES := build/parquet-encryption
+# The jar is checked in, so that installing the project needs no Java compiler; a test says when it is older than its
+# sources.
+JAVA := dbt/adapters/ducklake/spark/engine/java_classes
+JAVA_SOURCES := $(sort $(wildcard $(JAVA)/*/*.java))
+CLASSES := build/java-classes
 .PHONY: jar
-jar: $(STAMP)  ## the Java classes for encrypted files
-	rm -rf $(JAVA_CLASSES) && mkdir -p $(JAVA_CLASSES)
+jar: $(STAMP)  ## the classes in Java
+	rm -rf $(CLASSES) && mkdir -p $(CLASSES)
 	javac --release 17 -Werror -cp "$$($(BIN)/python -c 'import pyspark; print(pyspark.__path__[0])')/jars/*" \
-		-d $(JAVA_CLASSES) $(ENCRYPTION)/java/*.java
-	echo "Sources-SHA256: $$(cat $(ENCRYPTION)/java/*.java | sha256sum | cut -d' ' -f1)" > $(JAVA_CLASSES)/manifest
-	jar --create --file $(ENCRYPTION)/ducklake-parquet-encryption.jar --manifest $(JAVA_CLASSES)/manifest \
-		--date 2026-01-01T00:00:00Z -C $(JAVA_CLASSES) dbt
+		-d $(CLASSES) $(JAVA_SOURCES)
+	echo "Sources-SHA256: $$(cat $(JAVA_SOURCES) | sha256sum | cut -d' ' -f1)" > $(CLASSES)/manifest
+	jar --create --file $(JAVA)/ducklake-spark.jar --manifest $(CLASSES)/manifest \
+		--date 2026-01-01T00:00:00Z -C $(CLASSES) dbt
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake.lake.catalog import Catalog
-from dbt.adapters.ducklake.spark.engine.parquet_encryption import JAR
+from dbt.adapters.ducklake.spark.engine.java_classes import JAR
 from dbt.adapters.ducklake.spark.engine.spark_session import LISTING_SETTINGS, SESSION_SETTINGS, START_SETTINGS
 
 from . import servers

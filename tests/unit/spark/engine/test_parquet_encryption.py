@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import zipfile
-
 import pytest
 
 from dbt.adapters.ducklake.lake.encryption import FileKey
 from dbt.adapters.ducklake.lake.errors import LakeError
-from dbt.adapters.ducklake.spark.engine.parquet_encryption import JAR, encrypted_path, encrypted_paths_in
+from dbt.adapters.ducklake.spark.engine.java_classes import JAR
+from dbt.adapters.ducklake.spark.engine.parquet_encryption import encrypted_path, encrypted_paths_in
 
 
 @pytest.mark.parametrize(
@@ -74,12 +72,3 @@ def test_a_spark_without_the_jar_is_an_error_that_says_how_to_start_it() -> None
         raise RuntimeError("ClassNotFoundException: Class dbt.ducklake.encryption.EncryptedFileSystem not found")
     with pytest.raises(RuntimeError, match="another"), encrypted_paths_in(_Session(), path):  # type: ignore[arg-type]
         raise RuntimeError("another")
-
-
-def test_the_jar_is_built_from_its_sources() -> None:
-    sources = b"".join(path.read_bytes() for path in sorted((JAR.parent / "java").glob("*.java")))
-    with zipfile.ZipFile(JAR) as jar:
-        manifest = jar.read("META-INF/MANIFEST.MF").decode().replace("\r\n ", "")
-        classes = {name.rsplit("/", 1)[1] for name in jar.namelist() if name.endswith(".class")}
-    assert f"Sources-SHA256: {hashlib.sha256(sources).hexdigest()}" in manifest, "run `make jar`"
-    assert {f"{path.stem}.class" for path in (JAR.parent / "java").glob("*.java")} <= classes

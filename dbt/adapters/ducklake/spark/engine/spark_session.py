@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 
 from ...lake.errors import LakeError
 from .connect_requirements import check_packages, check_reachable
+from .java_classes import JAR
 from .jvm import check_java, start_jvm
 from .keep_alive import WarmServer, parse_duration
-from .parquet_encryption import JAR
 from .progress import ConnectProgress, Progress, is_connect, progress_of_group, web_page
 
 SESSION_SETTINGS: Mapping[str, str] = {

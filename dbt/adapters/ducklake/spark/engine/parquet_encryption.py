@@ -1,10 +1,10 @@
-"""Encrypted Parquet files in Spark: a file system of Hadoop's, in `java/`, encrypts and decrypts them.
+"""Encrypted Parquet files in Spark: a file system of Hadoop's encrypts and decrypts them.
 
 Spark's Parquet reader and writer see plain files under the paths that `encrypted_path` makes. Such a path has the key
 of its file, sealed with a key of this process. Spark prints paths in plans and logs, but no settings that are named a
 secret, which is where it gets the process's key from.
 
-The compiled classes are in the jar beside this file, which `make jar` builds. A Spark that is started here has it.
+The file system is in Java: `java_classes/encryption`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from ....lake.encryption import FileKey
-from ....lake.errors import LakeError
-
-JAR = Path(__file__).parent / "ducklake-parquet-encryption.jar"
+from ...lake.encryption import FileKey
+from ...lake.errors import LakeError
+from .java_classes import JAR
 
 _SCHEME = "ducklake"
 _NO_AUTHORITY = "-"
