@@ -81,8 +81,8 @@ def work(folder: Path, how: str) -> list[str]:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[str]:
-    """Starts a standalone cluster with one worker on the loopback interface."""
+def cluster(folder: Path, workers: int = 1) -> Iterator[str]:
+    """Starts a standalone cluster on the loopback interface."""
     home = os.path.dirname(pyspark.__file__)
     environment = {**os.environ, "SPARK_HOME": home, "SPARK_NO_DAEMONIZE": "1"}
     url = f"spark://127.0.0.1:{(port := free_port())}"
@@ -91,7 +91,8 @@ def cluster(folder: Path) -> Iterator[str]:
     worker = [*run, "org.apache.spark.deploy.worker.Worker", url, "-c", "1", "-m", "1g", "-h", "127.0.0.1"]
     processes = []
     try:
-        for command in (master, [*worker, "-d", str(folder / "work"), "--webui-port", "0"]):
+        commands = [[*worker, "-d", str(folder / f"work{i}"), "--webui-port", "0"] for i in range(workers)]
+        for command in (master, *commands):
             with open(folder / f"{len(processes)}.log", "wb") as log:
                 processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
             time.sleep(6)

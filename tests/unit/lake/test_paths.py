@@ -23,8 +23,8 @@ from dbt.adapters.ducklake.lake.paths import (
     relative_to,
     resolve,
     same_folder,
-    spark_read_path,
-    spark_write_path,
+    spark_path,
+    without_globs,
 )
 
 
@@ -92,7 +92,7 @@ def test_local_files_are_where_the_path_says(tmp_path: Path, scheme: str) -> Non
 def test_a_relative_data_path_is_below_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert local_path("data/main/") == f"{tmp_path}/data/main/"
-    assert spark_write_path("data/x") == f"file://{tmp_path}/data/x"
+    assert spark_path("data/x") == f"file://{tmp_path}/data/x"
 
 
 def test_object_stores_have_their_own_paths() -> None:
@@ -124,11 +124,11 @@ def test_an_unknown_store_is_named() -> None:
     ],
 )
 def test_a_path_for_spark_is_escaped_and_not_expanded(path: str, for_spark: str) -> None:
-    assert spark_read_path(path) == for_spark
+    assert without_globs(spark_path(path)) == for_spark
 
 
 def test_schemes_of_a_path_for_spark_can_be_kept() -> None:
-    assert spark_read_path("s3://bucket/f", schemes={}) == "s3://bucket/f"
+    assert spark_path("s3://bucket/f", schemes={}) == "s3://bucket/f"
 
 
 def test_a_path_from_spark_is_decoded(tmp_path: Path) -> None:

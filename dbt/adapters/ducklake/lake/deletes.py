@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from . import deletion_vectors
 from . import tables as t
 from .catalog import Catalog
-from .encryption import FileKey
+from .encryption import FileKey, Footer
 from .errors import LakeError
 from .file_store import FileStore
 from .paths import new_delete_file_name, relative_to, resolve
@@ -181,8 +181,8 @@ def _write(
     with_snapshots = SNAPSHOT_COLUMN in rows.column_names
     rows = rows.add_column(0, "file_path", pa.repeat(data_file, rows.num_rows))
     key = store.new_key()
-    store.write_table(rows.cast(delete_file_schema(with_snapshots)), path, key, compression="zstd")
-    return describe_delete_file(store, path, folder, last_snapshot, key)
+    footer = store.write_table(rows.cast(delete_file_schema(with_snapshots)), path, key, compression="zstd")
+    return describe_delete_file(footer, path, folder, last_snapshot, key)
 
 
 def _write_vectors(
@@ -215,27 +215,24 @@ def _write_vectors(
 
 
 def describe_delete_file(
-    store: FileStore, path: str, folder: str, last_snapshot: int | None, key: FileKey | None
+    footer: Footer, path: str, folder: str, last_snapshot: int | None, key: FileKey | None
 ) -> NewDeleteFile:
     """The catalog's description of a Parquet delete file that was just written, taken from its footer."""
-    size = store.filesystem.get_file_info(store.native_path(path)).size
-    read = store.read_footer(path, key)
-    footer = read.metadata
-    first_snapshot = None
+    metadata, first_snapshot = footer.metadata, None
     if last_snapshot is not None:
-        index = footer.schema.to_arrow_schema().names.index(SNAPSHOT_COLUMN)
-        statistics = [footer.row_group(i).column(index).statistics for i in range(footer.num_row_groups)]
+        index = metadata.schema.to_arrow_schema().names.index(SNAPSHOT_COLUMN)
+        statistics = [metadata.row_group(i).column(index).statistics for i in range(metadata.num_row_groups)]
         first_snapshot = min(int(group.min) for group in statistics)
     relative, is_relative = relative_to(path, folder)
     return NewDeleteFile(
         relative,
         is_relative,
-        footer.num_rows,
-        size,
-        read.size,
+        metadata.num_rows,
+        footer.file_size,
+        footer.size,
         first_snapshot,
         last_snapshot,
-        row_group_count=footer.num_row_groups,
+        row_group_count=metadata.num_row_groups,
         encryption_key=key,
     )
 

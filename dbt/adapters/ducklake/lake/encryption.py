@@ -69,10 +69,11 @@ class FileKey:
 
 @dataclass(frozen=True)
 class Footer:
-    """The footer of a Parquet file, and its length in the file."""
+    """The footer of a Parquet file, its length in the file, and that of the file."""
 
     metadata: pq.FileMetaData
     size: int
+    file_size: int
 
 
 def read_plain_footer(source: pa.NativeFile, path: str) -> Footer:
@@ -90,7 +91,7 @@ def read_plain_footer(source: pa.NativeFile, path: str) -> Footer:
         footer, _ = read_struct(end, len(end) - _TAIL_BYTES - size)
         if footer.get(_ENCRYPTION_ALGORITHM) is not None:
             raise LakeError(f"{path} has encrypted columns, which only their writer can read")
-    return Footer(metadata, size)
+    return Footer(metadata, size, length)
 
 
 def read_encrypted_footer(source: pa.NativeFile, key: FileKey, path: str) -> Footer:
@@ -98,7 +99,7 @@ def read_encrypted_footer(source: pa.NativeFile, key: FileKey, path: str) -> Foo
     length = source.size()
     size = _footer_size(source.read_at(_TAIL_BYTES, max(0, length - _TAIL_BYTES)), path)
     footer = _decrypt_footer(source.read_at(size, max(0, length - _TAIL_BYTES - size)), _Modules(key, path))
-    return Footer(_arrow_metadata(footer), size)
+    return Footer(_arrow_metadata(footer), size, length)
 
 
 def decrypted_file(content: bytes, key: FileKey, path: str) -> bytes:

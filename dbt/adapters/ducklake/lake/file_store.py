@@ -30,27 +30,29 @@ class FileStore:
     def read_footer(self, path: str, key: FileKey | None) -> Footer:
         """The footer of a Parquet file."""
         with self.filesystem.open_input_file(self.native_path(path)) as source:
-            return read_plain_footer(source, path) if key is None else read_encrypted_footer(source, key, path)
+            return self._footer_in(source, path, key)
+
+    def _footer_in(self, source: pa.NativeFile, path: str, key: FileKey | None) -> Footer:
+        return read_plain_footer(source, path) if key is None else read_encrypted_footer(source, key, path)
 
     def read_table(self, path: str, key: FileKey | None) -> pa.Table:
-        """All rows of a Parquet file."""
-        native_path = self.native_path(path)
-        if key is None:
-            return pq.read_table(native_path, filesystem=self.filesystem, partitioning=None)
-        with self.filesystem.open_input_stream(native_path, compression=None) as source:
-            content = source.read()
-        return pq.read_table(pa.BufferReader(decrypted_file(content, key, path)), partitioning=None)
+        """All rows of a Parquet file, which is read as a whole: in an object store each read is a request."""
+        with self.filesystem.open_input_file(self.native_path(path)) as source:
+            content = source.read_buffer()
+        if key is not None:
+            content = pa.py_buffer(decrypted_file(content.to_pybytes(), key, path))
+        return pq.read_table(pa.BufferReader(content), partitioning=None)
 
-    def write_table(self, rows: pa.Table, path: str, key: FileKey | None, **options: Any) -> None:
-        """Writes rows as a new Parquet file."""
-        if key is None:
-            with self.open_output_stream(path) as sink:
-                pq.write_table(rows, sink, **options)
-            return
+    def write_table(self, rows: pa.Table, path: str, key: FileKey | None, **options: Any) -> Footer:
+        """Writes rows as a new Parquet file. Returns its footer, which then need not be read."""
         plain = pa.BufferOutputStream()
         pq.write_table(rows, plain, **options)
+        content = plain.getvalue()
+        if key is not None:
+            content = pa.py_buffer(encrypted_file(content.to_pybytes(), key))
         with self.open_output_stream(path) as sink:
-            sink.write(encrypted_file(plain.getvalue().to_pybytes(), key))
+            sink.write(content)
+        return self._footer_in(pa.BufferReader(content), path, key)
 
     def open_output_stream(self, path: str) -> pa.NativeFile:
         """Opens a new file of the lake. Creates its folder if there is none: a table of added files may have none."""

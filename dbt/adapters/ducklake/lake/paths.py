@@ -68,7 +68,12 @@ def has_data_file_name(path: str) -> bool:
 
 
 def new_delete_file_name(extension: str = "parquet") -> str:
-    return f"ducklake-{new_uuid7()}-delete.{extension}"
+    return f"ducklake-{new_uuid7()}{delete_file_end(extension)}"
+
+
+def delete_file_end(extension: str = "parquet") -> str:
+    """The end of the name of a delete file."""
+    return f"-delete.{extension}"
 
 
 def scheme_of(path: str) -> str | None:
@@ -109,13 +114,13 @@ def local_path(path: str) -> str:
     return os.path.abspath(path) + folder
 
 
-def spark_read_path(path: str, schemes: Mapping[str, str] = SPARK_SCHEMES) -> str:
-    """The path with which Spark reads this file or folder. Glob characters are escaped."""
-    return _GLOB.sub(r"\\\1", spark_write_path(path, schemes))
+def without_globs(path: str) -> str:
+    """The path for Spark's readers of paths, which take some characters for globs."""
+    return _GLOB.sub(r"\\\1", path)
 
 
-def spark_write_path(path: str, schemes: Mapping[str, str] = SPARK_SCHEMES) -> str:
-    """The path with which Spark writes there. A writer expands no globs, so nothing is escaped."""
+def spark_path(path: str, schemes: Mapping[str, str] = SPARK_SCHEMES) -> str:
+    """The path of this file or folder in Spark."""
     scheme = scheme_of(path)
     if scheme in (None, "file"):
         return "file://" + local_path(path)
@@ -164,7 +169,7 @@ def path_from_spark(file_path: str) -> str:
 
 
 def _absolute(path: str) -> str:
-    return local_path(path) if scheme_of(path) in (None, "file") else spark_write_path(path)
+    return local_path(path) if scheme_of(path) in (None, "file") else spark_path(path)
 
 
 def _s3(options: dict[str, str]) -> pafs.S3FileSystem:
@@ -180,7 +185,8 @@ def _s3(options: dict[str, str]) -> pafs.S3FileSystem:
         "endpoint_override": endpoint.rstrip("/") if endpoint else None,
         "scheme": scheme,
     }
-    return pafs.S3FileSystem(**{name: value for name, value in arguments.items() if value})
+    # Without delay, a new file is begun as a multipart upload, which takes three requests.
+    return pafs.S3FileSystem(allow_delayed_open=True, **{name: value for name, value in arguments.items() if value})
 
 
 def _without_scheme(path: str) -> str:

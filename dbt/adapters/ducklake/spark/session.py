@@ -19,7 +19,7 @@ from ..lake.databases.connection_string import parse_catalog
 from ..lake.errors import LakeError, NotFoundError
 from ..lake.migration import Migration, migrate
 from ..lake.missing_names import lake_not_found
-from ..lake.paths import new_uuid7, scheme_of
+from ..lake.paths import new_uuid7, scheme_of, spark_path
 from ..lake.retry import Retry
 from ..lake.snapshot import LakeState, Macro, Table, View
 from ..lake.transaction import ChangeCounts, Transaction
@@ -114,7 +114,7 @@ class LakeSession:
             remote=remote or settings.get("remote"),
             config=settings.get("config"),
             storage=storage,
-            local_files=scheme_of(main.catalog.data_path) in (None, "file"),
+            schemes={scheme_of(spark_path(lake.catalog.data_path)) for lake in self._lakes.values()},
             keep_alive=settings.get("keep_alive"),
             project=f"{os.getcwd()} {main.catalog.database.location}",
         )

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 from ...lake.commit.staged import CommitInfo
 from ...lake.errors import LakeError, NotFoundError
 from ...lake.files import count_files
-from ...lake.paths import spark_write_path
 from ...lake.snapshot import LakeState, Macro, Schema, Table, View
 from ...lake.transaction import Transaction
 from ..read.context import QueryContext
@@ -112,7 +111,6 @@ class CommandContext:
             folder=self.state.table_folder(self.lake.catalog.data_path, table),
             options=self.transaction.options,
             store=self.lake.file_store,
-            spark_write_path=spark_write_path,
             find_macro=self.find_macro,
         )
 

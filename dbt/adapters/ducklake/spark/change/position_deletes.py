@@ -20,16 +20,17 @@ from ...lake.deletes import (
     describe_delete_file,
     write_delete_file,
 )
-from ...lake.encryption import FileKey
 from ...lake.files import DataFile
-from ...lake.paths import new_delete_file_name, new_uuid7
+from ...lake.paths import delete_file_end, new_delete_file_name
 from ...lake.snapshot import Table
 from ..read.delete_files import NUMBER, deleted_positions
 from ..read.local_rows import small_dataframe
 from ..read.parquet import FILE_POOL
 from ..read.position_blocks import positions_in_blocks
 from ..read.scan import FILE, POSITION
-from ..write.data_files import list_parquet_files, remove_folder
+from ..write.data_files import remove_folder
+from ..write.spark_files import SparkFile, write_with_spark
+from ..write.write_folder import new_write_folder
 from .command_context import CommandContext
 from .row_positions import RowPositions, fits_driver
 
@@ -142,17 +143,25 @@ class PositionDeletesWriter:
             F.col(field.name).alias(field.name, metadata={"parquet.field.id": int(field.metadata[b"PARQUET:field_id"])})
             for field in delete_file_schema(with_snapshots)
         ]
-        folder = f"{self.target.folder}ducklake-{new_uuid7()}/"
         writer = rows.select(_DATA_FILE, *fields).write.mode("error").partitionBy(_DATA_FILE)
-        options = {"compression": "zstd", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
-        try:
-            key = self.target.write_parquet(spark, writer.options(**options), folder)
-            snapshot = self.snapshot if with_snapshots else None
-            paths = [path for path, _ in list_parquet_files(self.target, folder)]
-            by_id = {f.id: f for f in files.values()}
-            return dict(FILE_POOL.map(lambda path: self._move_to_final_name(path, by_id, snapshot, key), paths))
-        finally:
-            remove_folder(self.target, folder)
+        by_id = {f.id: f for f in files.values()}
+        with new_write_folder(self.target) as folder:
+            written = write_with_spark(
+                spark, writer.option("compression", "zstd"), self.target, folder, name_end=delete_file_end()
+            )
+
+            def described(file: SparkFile) -> tuple[int, PositionDeletes]:
+                path = file.path if written.are_in_place else self._move_to_final_name(file.path)
+                footer = self.store.read_footer(path, written.key)
+                snapshot = self.snapshot if with_snapshots else None
+                new = describe_delete_file(footer, path, self.target.folder, snapshot, written.key)
+                data_file = by_id[int(file.partition.removeprefix(f"{_DATA_FILE}="))]
+                return data_file.id, PositionDeletes(new, replaced_delete_file_id=_committed_delete_file_id(data_file))
+
+            deletes = dict(FILE_POOL.map(described, written.files))
+            if not (written.are_in_place and deletes):
+                remove_folder(self.target, folder)
+            return deletes
 
     def _earlier_deletes(self, files: Sequence[DataFile], data_files: DataFrame) -> list[DataFrame]:
         """The positions in the current delete files, with the snapshots that deleted them."""
@@ -165,15 +174,11 @@ class PositionDeletesWriter:
             for rows in deleted_positions(spark, reader, numbered)
         ]
 
-    def _move_to_final_name(
-        self, path: str, files: Mapping[int, DataFile], snapshot: int | None, key: FileKey | None
-    ) -> tuple[int, PositionDeletes]:
-        """Moves a delete file that Spark wrote into the table's folder. Returns its data file's id and the deletes."""
-        file_id = int(path.rsplit("/", 2)[-2].removeprefix(f"{_DATA_FILE}="))
+    def _move_to_final_name(self, path: str) -> str:
+        """Moves a delete file that Spark wrote into the table's folder."""
         final = self.target.folder + new_delete_file_name()
         self.target.filesystem.move(self.target.native_path(path), self.target.native_path(final))
-        new = describe_delete_file(self.store, final, self.target.folder, snapshot, key)
-        return file_id, PositionDeletes(new, replaced_delete_file_id=_committed_delete_file_id(files[file_id]))
+        return final
 
 
 def _chunks(files: Mapping[str, DataFile], max_rows: int) -> Iterator[dict[str, DataFile]]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from ...lake.errors import LakeError
 from .connect_requirements import check_packages, check_reachable
-from .java_classes import JAR
+from .java_classes import COMMIT_PROTOCOL, COMMIT_PROTOCOL_SETTING, JAR
 from .jvm import check_java, start_jvm
 from .keep_alive import WarmServer, parse_duration
+from .object_stores import start_settings, storage_settings
 from .progress import ConnectProgress, Progress, is_connect, progress_of_group, web_page
 
 SESSION_SETTINGS: Mapping[str, str] = {
@@ -49,25 +51,6 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _JARS = "spark.jars"
 _LOG_CONFIG = (Path(__file__).parent / "log4j2.properties").as_uri()
 
-_S3A_SETTINGS = {
-    "endpoint": "fs.s3a.endpoint",
-    "region": "fs.s3a.endpoint.region",
-    "key": "fs.s3a.access.key",
-    "secret": "fs.s3a.secret.key",
-    "session_token": "fs.s3a.session.token",
-}
-
-
-def _hadoop_settings(storage: Mapping[str, str]) -> dict[str, str]:
-    """Returns the settings with which Spark accesses the object store that the driver accesses with `storage`."""
-    unknown = sorted(set(storage) - set(_S3A_SETTINGS))
-    if unknown:
-        raise LakeError(f"storage has the entry {unknown[0]}, which is not known; known are {', '.join(_S3A_SETTINGS)}")
-    settings = {f"spark.hadoop.{_S3A_SETTINGS[name]}": value for name, value in storage.items()}
-    if "endpoint" in storage:  # a self-hosted store has no host name for each bucket
-        settings["spark.hadoop.fs.s3a.path.style.access"] = "true"
-    return settings
-
 
 @dataclass(frozen=True)
 class _TagFunctions:
@@ -98,7 +81,7 @@ class Engine:
         remote: str | None = None,
         config: Mapping[str, Any] | None = None,
         storage: Mapping[str, str] | None = None,
-        local_files: bool = True,
+        schemes: Collection[str | None] = (None,),
         keep_alive: str | None = None,
         project: str = "",
     ) -> None:
@@ -112,8 +95,8 @@ class Engine:
         self._spark: SparkSession | None = None
         self._master = master
         self._remote = remote
-        self._config = {**_hadoop_settings(storage or {}), **(config or {})}
-        self._local_files = local_files
+        self._config = {**storage_settings(storage or {}), **(config or {})}
+        self._schemes = schemes
         self._keep_alive = None if keep_alive is None else parse_duration(keep_alive)
         self._project = project
         self._warm_server: WarmServer | None = None
@@ -171,6 +154,8 @@ class Engine:
                 for key, value in self._settings().items():
                     if key not in self._config:
                         spark.conf.set(key, value)
+                if self._provided is not None and _has_commit_protocol(spark):
+                    spark.conf.set(COMMIT_PROTOCOL_SETTING, COMMIT_PROTOCOL)
                 self._connect_progress.register(spark)
                 self._spark = spark
             spark = self._spark
@@ -242,7 +227,7 @@ class Engine:
         return all(_setting_text(flag) == "true" for flag in flags)
 
     def _settings(self) -> dict[str, str]:
-        return {**SESSION_SETTINGS, **(LISTING_SETTINGS if self._local_files else {})}
+        return {**SESSION_SETTINGS, **(LISTING_SETTINGS if set(self._schemes) <= {None, "file"} else {})}
 
     def _start(self) -> SparkSession:
         # PySpark not only raises errors, but logs each with its Java stack trace.
@@ -256,7 +241,7 @@ class Engine:
             check_reachable(self._remote)
             builder = builder.remote(self._remote)
             if self._remote.startswith("local"):  # PySpark starts the server
-                settings[_JARS] = self._jars()
+                settings = self._with_own_classes(settings)
         else:
             builder = builder.master(self._master or "local[*]")
             settings = self._start_settings()
@@ -272,15 +257,16 @@ class Engine:
 
     def _start_settings(self) -> dict[str, Any]:
         """The settings of a Spark that is started here."""
-        settings = {**START_SETTINGS, **self._settings(), **self._config}
+        settings = self._with_own_classes({**START_SETTINGS, **self._settings(), **self._config})
         java_options = settings.get(_JAVA_OPTIONS, "")
-        settings[_JARS] = self._jars()
         settings[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={_LOG_CONFIG} {java_options}".strip()
         return settings
 
-    def _jars(self) -> str:
-        """The jars of a Spark that is started here: the user's, and the one for encrypted files."""
-        return ",".join(filter(None, (self._config.get(_JARS), str(JAR))))
+    def _with_own_classes(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """The settings of a Spark that is started here, with our jar beside the user's, and connectors of stores."""
+        jars = ",".join(filter(None, (self._config.get(_JARS), str(JAR))))
+        connectors = start_settings(self._schemes, self._config)
+        return {COMMIT_PROTOCOL_SETTING: COMMIT_PROTOCOL, **settings, **connectors, _JARS: jars}
 
     def warm_server(self) -> WarmServer:
         """The server that `keep_alive` keeps, whether or not it runs."""
@@ -311,6 +297,18 @@ class Engine:
             self._spark = None
             if self._warm_server is not None:
                 self._warm_server.release()
+
+
+def _has_commit_protocol(spark: SparkSession) -> bool:
+    """Whether a session of the caller's has our jar, and no commit protocol of the caller's."""
+    if is_connect(spark) or spark.conf.get(COMMIT_PROTOCOL_SETTING, None) is not None:
+        return False
+    jvm: Any = spark._jvm
+    try:
+        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(COMMIT_PROTOCOL)
+    except Py4JJavaError:
+        return False
+    return True
 
 
 def _setting_text(value: Any) -> str:

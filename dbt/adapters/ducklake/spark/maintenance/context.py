@@ -10,7 +10,6 @@ import sqlalchemy as sa
 
 from ...lake.errors import NotFoundError
 from ...lake.missing_names import did_you_mean_relation
-from ...lake.paths import spark_write_path
 from ...lake.snapshot import LakeState, Table, View
 from ...lake.transaction import Transaction
 from ..read.lakes import Lake
@@ -99,6 +98,5 @@ class MaintenanceContext:
             folder=state.table_folder(self.lake.catalog.data_path, table),
             options=transaction.options,
             store=self.lake.file_store,
-            spark_write_path=spark_write_path,
             find_macro=macros_in(state, self.lake.name, self.current_schema),
         )

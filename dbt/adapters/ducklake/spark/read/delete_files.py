@@ -80,7 +80,7 @@ def _parquet_positions(
     ]
     columns = {NUMBER: pa.int64(), "_lake_begin": pa.int64(), "_lake_at": pa.int64()}
     by_name = small_dataframe(spark, known, _lake_name=pa.string(), **columns)
-    rows = read_parquet(spark, schema, [file_reader.spark_read_path(file) for file, _ in files])
+    rows = read_parquet(spark, schema, file_reader, [file for file, _ in files])
     rows = rows.withColumn("_lake_file", F.col("_metadata.file_name"))
     rows = rows.join(F.broadcast(by_name), F.col("_lake_file") == F.col("_lake_name"))
     rows = rows.where(f"coalesce({SNAPSHOT_COLUMN} <= _lake_at, true)")

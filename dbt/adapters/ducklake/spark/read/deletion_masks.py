@@ -29,7 +29,7 @@ from ..sql.quoting import quoted
 from .delete_files import BLOCK, MASK, NUMBER, deletion_blocks
 from .file_keys import FileKeys
 from .local_rows import arrow_dataframe, small_dataframe
-from .parquet import FILE_POOL, FileReader
+from .parquet import FILE_POOL, FileReader, reads_known_sizes
 from .position_blocks import block_masks
 from .position_keys import key_hash, position_keys
 
@@ -113,7 +113,10 @@ class _DeletionMasks:
         """
         if len(self.files) > MAX_FILES:
             return None
-        sizes = FILE_POOL.map(self.file_reader.file_size, (f.path for f in self.files))
+        if reads_known_sizes(self.spark, self.files):
+            sizes: Iterable[int] = (f.file_size_bytes for f in self.files)
+        else:
+            sizes = FILE_POOL.map(self.file_reader.file_size, (f.path for f in self.files))
         numbers = _FileNumbers.distinguishing(dict(zip((f.id for f in self.files), sizes, strict=True)))
         if numbers is not None:
             return numbers, numbers.column(F.col("_metadata.file_size"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...lake.paths import spark_write_path
+from ...lake.paths import spark_path
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9._=/-]+")
 
@@ -63,7 +63,7 @@ def url_decoded(text: Column) -> Column:
 
 def _url(path: str) -> str:
     """The URL of a file as Spark reports it, but not encoded."""
-    scheme, separator, rest = spark_write_path(path).partition("://")
+    scheme, separator, rest = spark_path(path).partition("://")
     return scheme + separator + posixpath.normpath(rest)
 
 

@@ -104,7 +104,7 @@ class Lake:
     @property
     def file_reader(self) -> FileReader:
         return FileReader(
-            _spark_read_path,
+            _spark_path,
             self.read_footer,
             self.read_deletes,
             self.read_delete_file,
@@ -123,7 +123,7 @@ class Lake:
         return self._footers.get(file.path, lambda: store.read_footer(file.path, file.encryption_key).metadata)
 
     def file_size(self, path: str) -> int:
-        """The size of a file; 0 if the file is missing, which is reported when it is read."""
+        """The size of a file in storage; 0 if the file is missing, which is reported when it is read."""
         return self._file_sizes.get(path, lambda: self.filesystem.get_file_info(self.native_path(path)).size or 0)
 
     def _column_history(self, table_id: int) -> ColumnHistory:
@@ -211,8 +211,8 @@ class Lake:
         return TableScan(table, snapshot.id, files, maps, inlined, column_history=history)
 
 
-def _spark_read_path(file: DataFile | DeleteFile) -> str:
-    path = paths.spark_read_path(file.path)
+def _spark_path(file: DataFile | DeleteFile) -> str:
+    path = paths.spark_path(file.path)
     return path if file.encryption_key is None else encrypted_path(path, file.encryption_key)
 
 

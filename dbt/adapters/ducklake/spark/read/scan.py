@@ -192,9 +192,8 @@ class _Scanner:
         internal = [INTERNAL_ROW_ID] if self._locates_rows else []
         if group.has_later_rows or self.with_virtual_columns:
             internal.append(INTERNAL_SNAPSHOT_ID)
-        paths = [self.file_reader.spark_read_path(f) for f in files]
         reused = frozenset[int]() if name_map else self._with_reused_names(group)
-        rows = self._read(_unique(fields), internal, paths, reused)
+        rows = self._read(_unique(fields), internal, files, reused)
         if group.has_later_rows:
             rows = rows.where(F.col(INTERNAL_SNAPSHOT_ID.name) <= self.scan.snapshot_id)
         if group.has_deletes:
@@ -218,7 +217,7 @@ class _Scanner:
         self,
         fields: Sequence[s.StructField],
         internal: Sequence[s.StructField],
-        paths: Sequence[str],
+        files: Sequence[DataFile],
         reused: Collection[int],
     ) -> DataFrame:
         """The fields in files; `reused` are the ids of the columns under whose name a file may have another one.
@@ -235,7 +234,7 @@ class _Scanner:
                 names[f"_lake_column_{column.id}"] = field.name
                 field = s.StructField(f"_lake_column_{column.id}", field.dataType, True, field.metadata)
             in_file.append(field)
-        rows = read_parquet(self.spark, s.StructType([*in_file, *internal]), paths)
+        rows = read_parquet(self.spark, s.StructType([*in_file, *internal]), self.file_reader, files)
         rows = rows.withColumnsRenamed(names) if names else rows
         return rows.withColumns(structs) if structs else rows
 

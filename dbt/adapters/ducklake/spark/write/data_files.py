@@ -8,70 +8,47 @@ from dataclasses import replace
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from ...lake.encryption import FileKey
+from ...lake.encryption import FileKey, Footer
 from ...lake.errors import ConstraintError, LakeError
 from ...lake.files import NameMap, NameMapEntry, NewDataFile
 from ...lake.parquet_footer import file_stats, value_range
 from ...lake.partition_values import hive_folder
-from ...lake.paths import as_folder, new_data_file_name, relative_to
+from ...lake.paths import new_data_file_name, relative_to
 from ...lake.snapshot import Table
 from ...lake.types import Column
 from ..read.scan import INTERNAL_SNAPSHOT_ID
-from .layout import partition_values_of_path
 from .target import WriteTarget
 
 MAX_STATISTICS_LENGTH = 2000
 """Parquet statistics keep so many bytes of a string. With more, the writer leaves out long bounds altogether."""
 
 
-def list_parquet_files(target: WriteTarget, folder: str) -> list[tuple[str, int]]:
-    """The path and size of every Parquet file below a folder. Removes the checksum files of Hadoop on the way."""
-    native = target.native_path(folder)
-    found = target.filesystem.get_file_info(pafs.FileSelector(native, recursive=True, allow_not_found=True))
-    base = as_folder(native)
-    checksums = [f.path for f in found if f.base_name.endswith(".crc")]
-    for path in checksums:  # Hadoop writes them beside local files, and nothing else would ever remove them
-        target.filesystem.delete_file(path)
-    return sorted(
-        (folder + info.path[len(base) :], info.size)
-        for info in found
-        if info.type == pafs.FileType.File and info.base_name.endswith(".parquet")
-    )
-
-
 def describe_data_file(
     target: WriteTarget,
     path: str,
-    size: int,
+    footer: Footer,
     name_map: NameMap | None,
     key: FileKey | None,
-    partition_values: tuple[str | None, ...] | None = None,
+    partition_values: tuple[str | None, ...] = (),
 ) -> NewDataFile | None:
-    """A Parquet file as the catalog describes it; None for a file without rows, which is removed.
-
-    The folders of its path tell its partition unless `partition_values` are given.
-    """
-    footer = target.store.read_footer(path, key)
+    """A Parquet file as the catalog describes it; None for a file without rows, which is removed."""
     metadata = footer.metadata
     if metadata.num_rows == 0:
         target.filesystem.delete_file(target.native_path(path))
         return None
     _check_field_ids(metadata, target.table)
     spec = target.table.partition
-    values = partition_values or ()
-    if spec and partition_values is None:
-        values = partition_values_of_path(path, spec)
     snapshots = value_range(metadata, INTERNAL_SNAPSHOT_ID.name) or (None, None)
     relative, is_relative = relative_to(path, target.folder)
     return NewDataFile(
         path=relative,
         path_is_relative=is_relative,
         record_count=metadata.num_rows,
-        file_size_bytes=size,
+        file_size_bytes=footer.file_size,
         footer_size=footer.size,
         stats=file_stats(metadata, target.table.columns, truncated_at=MAX_STATISTICS_LENGTH),
         partition_id=spec.id if spec else None,
-        partition_values=values,
+        partition_values=partition_values,
         name_map=name_map,
         partition_spec=spec,
         row_group_count=metadata.num_row_groups,
@@ -108,20 +85,28 @@ def check_not_null(files: Sequence[NewDataFile], table: Table) -> None:
                 )
 
 
-def move_to_partition_folder(file: NewDataFile, target: WriteTarget) -> NewDataFile:
-    """Moves a file to its final path: below Hive folders of its partition values, or in the table's folder."""
+def partition_keys(target: WriteTarget) -> list[str]:
+    """The names of the partition keys in the folders of data files; empty if partitions have no folders."""
     spec = target.table.partition
-    assert spec is not None
-    partition_folder = ""
-    if target.names_folders_by_values:
-        used: set[str] = set()
-        for field, value in zip(spec.fields, file.partition_values, strict=True):
-            column = next(c for c in target.table.columns if c.id == field.column_id)
-            key = field.transform.hive_key(column.name, used)
-            used.add(key)
-            partition_folder += hive_folder(key, value) + "/"
-    new = partition_folder + new_data_file_name()
-    target.filesystem.create_dir(target.native_path(target.folder + partition_folder), recursive=True)
+    if spec is None or not target.names_folders_by_values:
+        return []
+    keys: list[str] = []
+    for field in spec.fields:
+        column = next(c for c in target.table.columns if c.id == field.column_id)
+        keys.append(field.transform.hive_key(column.name, keys))
+    return keys
+
+
+def partition_folder(keys: Sequence[str], values: Sequence[str | None]) -> str:
+    """The folder of a partition: `region=EU/month=1/`, or empty without keys."""
+    return "".join(f"{hive_folder(key, value)}/" for key, value in zip(keys, values, strict=False))
+
+
+def move_to_partition_folder(file: NewDataFile, target: WriteTarget) -> NewDataFile:
+    """Moves a file to where it stays: into the folder of its partition, or into that of the table."""
+    folder = partition_folder(partition_keys(target), file.partition_values)
+    new = folder + new_data_file_name()
+    target.filesystem.create_dir(target.native_path(target.folder + folder), recursive=True)
     target.filesystem.move(target.native_path(target.folder + file.path), target.native_path(target.folder + new))
     return replace(file, path=new)
 

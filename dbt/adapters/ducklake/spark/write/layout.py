@@ -150,11 +150,10 @@ def _warn_once(message: str) -> None:
     logger.warning(message)
 
 
-def partition_values_of_path(path: str, spec: PartitionSpec) -> tuple[str | None, ...]:
-    """The partition values in the folder names that Spark wrote."""
+def partition_values_of_folders(folders: str, spec: PartitionSpec) -> tuple[str | None, ...]:
+    """The partition values in the names of the folders by which Spark tells the partition of a file."""
     found: dict[str, str | None] = {}
-    for folder in path.split("/")[:-1]:
-        if folder.startswith(PARTITION_PREFIX):
-            key, value = parse_hive_folder(folder)
-            found[key] = value[len(ESCAPE) :] if value is not None and value.startswith(ESCAPE) else value
+    for folder in folders.split("/"):
+        key, value = parse_hive_folder(folder)
+        found[key] = value[len(ESCAPE) :] if value is not None and value.startswith(ESCAPE) else value
     return tuple(found[f"{PARTITION_PREFIX}{field.index}"] for field in spec.fields)

@@ -67,7 +67,7 @@ def _write_file(
     codec = target.option("parquet_compression") or "snappy"
     level = target.option("parquet_compression_level")
     key = target.store.new_key()
-    target.store.write_table(
+    footer = target.store.write_table(
         rows,
         path,
         key,
@@ -76,8 +76,7 @@ def _write_file(
         row_group_size=int(target.option("parquet_row_group_size") or 122_880),
         store_schema=False,
     )
-    size = target.filesystem.get_file_info(target.native_path(path)).size
-    file = describe_data_file(target, path, size, None, key)
+    file = describe_data_file(target, path, footer, None, key)
     files: Sequence[NewDataFile] = [file] if file else []
     try:
         check_not_null(files, target.table)

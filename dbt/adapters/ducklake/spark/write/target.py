@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow.fs as pafs
-from pyspark.sql import DataFrameWriter, SparkSession
 
-from ...lake.encryption import FileKey
 from ...lake.file_store import FileStore
 from ...lake.options import Options
 from ...lake.snapshot import Macro, Table
-from ..engine.parquet_encryption import encrypted_path, encrypted_paths_in
 
 
 @dataclass(frozen=True)
@@ -23,7 +20,6 @@ class WriteTarget:
     folder: str
     options: Options
     store: FileStore
-    spark_write_path: Callable[[str], str]
     find_macro: Callable[[Sequence[str]], Macro | None]
     """Finds the macros that the table's sort keys may call."""
 
@@ -34,15 +30,6 @@ class WriteTarget:
     def native_path(self, path: str) -> str:
         """Turns a path of the lake into one of the file system."""
         return self.store.native_path(path)
-
-    def write_parquet(self, spark: SparkSession, writer: DataFrameWriter, folder: str) -> FileKey | None:
-        """Writes Parquet files into a folder of the lake, and returns their key if they are encrypted."""
-        key, path = self.store.new_key(), self.spark_write_path(folder)
-        if key is not None:
-            path = encrypted_path(path, key)
-        with encrypted_paths_in(spark, path):
-            writer.parquet(path)
-        return key
 
     def option(self, name: str) -> str | None:
         return self.options.get(name, self.table.schema_id, self.table.id)

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
-from ...lake.encryption import FileKey
 from ...lake.files import NewDataFile
 from ...lake.types import Column, decimal_parts
 from ..read.parquet import FILE_POOL
@@ -22,15 +21,17 @@ from .data_files import (
     MAX_STATISTICS_LENGTH,
     check_not_null,
     describe_data_file,
-    list_parquet_files,
     move_to_partition_folder,
     name_map_of,
+    partition_folder,
+    partition_keys,
     remove_folder,
 )
 from .encoding import encode
 from .end_of_day import with_end_of_day
 from .geometry import check_geometries_writable, with_wkb
-from .layout import in_one_partition, partition_and_sort
+from .layout import in_one_partition, partition_and_sort, partition_values_of_folders
+from .spark_files import SparkFile, SparkFiles, write_with_spark
 from .target import WriteTarget
 from .write_folder import new_write_folder
 
@@ -56,8 +57,9 @@ def write_dataframe(
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     with new_write_folder(target) as folder:
-        key = target.write_parquet(rows.sparkSession, writer, folder)
-        files = _checked_files(target, folder, key)
+        keys = partition_keys(target) if partition_columns else []
+        written = write_with_spark(rows.sparkSession, writer, target, folder, partition_keys=keys)
+        files = _checked_files(target, folder, written)
     return files if row_id is None else [replace(file, holds_updated_rows=True) for file in files]
 
 
@@ -89,29 +91,43 @@ def write_moved_rows(
     writer = arranged.write.mode("error").options(**options)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
+    keys = partition_keys(target)
     with new_write_folder(target) as folder:
-        key = target.write_parquet(rows.sparkSession, writer, folder)
-        return _checked_files(target, folder, key, partition_values)
+        subfolder = partition_folder(keys, partition_values or ())
+        written = write_with_spark(
+            rows.sparkSession,
+            writer,
+            target,
+            folder,
+            subfolder=subfolder,
+            partition_keys=keys if partition_columns else [],
+        )
+        return _checked_files(target, folder, written, partition_values)
 
 
 def _checked_files(
-    target: WriteTarget, folder: str, key: FileKey | None, partition_values: tuple[str | None, ...] | None = None
+    target: WriteTarget, folder: str, written: SparkFiles, partition_values: tuple[str | None, ...] | None = None
 ) -> list[NewDataFile]:
-    """The files in a folder that was just written, checked and moved to their final paths.
+    """The files that were just written into a folder, checked, and moved to where they stay unless they are there.
 
     All are of the partition with these values, if they are given; otherwise folders tell the values of each.
     """
     table = target.table
     name_map = name_map_of(table.columns)
-    written = list_parquet_files(target, folder)
-    described = FILE_POOL.map(
-        lambda file: describe_data_file(target, file[0], file[1], name_map, key, partition_values), written
-    )
-    files = [file for file in described if file]
+
+    def described(file: SparkFile) -> NewDataFile | None:
+        values = partition_values or ()
+        if table.partition and partition_values is None:
+            values = partition_values_of_folders(file.partition, table.partition)
+        footer = target.store.read_footer(file.path, written.key)
+        return describe_data_file(target, file.path, footer, name_map, written.key, values)
+
+    files = [file for file in FILE_POOL.map(described, written.files) if file]
     check_not_null(files, table)
-    if table.partition:
+    moves = table.partition is not None and not written.are_in_place
+    if moves:
         files = list(FILE_POOL.map(lambda file: move_to_partition_folder(file, target), files))
-    if table.partition or not files:
+    if moves or not files:
         remove_folder(target, folder)
     return files
 
@@ -168,8 +184,6 @@ def _writer_options(target: WriteTarget, bytes_per_row: float | None) -> dict[st
     options = {
         "compression": {"lz4_raw": "lz4raw", "lz4": "lz4raw"}.get(compression, compression),
         "parquet.statistics.truncate.length": str(MAX_STATISTICS_LENGTH),
-        "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-        "parquet.summary.metadata.level": "NONE",
     }
     if level := target.option("parquet_compression_level"):
         options["parquet.compression.codec.zstd.level"] = level

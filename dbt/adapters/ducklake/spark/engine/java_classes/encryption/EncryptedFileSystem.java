@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.URI;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BlockLocation;
+import org.apache.hadoop.fs.ChecksumFileSystem;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
@@ -27,6 +28,7 @@ public final class EncryptedFileSystem extends FileSystem {
 
   private static final URI ROOT = URI.create(SCHEME + ":///");
   private static final String NO_AUTHORITY = "-";
+  private static final String PARQUET = ".parquet";
 
   /** A path in storage, and what stands before it in a path of this file system. */
   private record Stored(Path path, String prefix, String sealedKey) {
@@ -73,7 +75,8 @@ public final class EncryptedFileSystem extends FileSystem {
   }
 
   private FileSystem storage(Stored stored) throws IOException {
-    return stored.path().getFileSystem(getConf());
+    FileSystem found = stored.path().getFileSystem(getConf());
+    return found instanceof ChecksumFileSystem local ? local.getRawFileSystem() : found;
   }
 
   private Modules modules(Stored stored) throws IOException {
@@ -106,10 +109,12 @@ public final class EncryptedFileSystem extends FileSystem {
       Progressable progress)
       throws IOException {
     Stored stored = Stored.of(path);
-    Modules modules = modules(stored);
-    FSDataOutputStream encrypted =
+    FSDataOutputStream stream =
         storage(stored).create(stored.path(), permission, overwrite, bufferSize, replication, blockSize, progress);
-    return new FSDataOutputStream(new EncryptingOutputStream(encrypted, modules), null);
+    if (!path.getName().endsWith(PARQUET)) {
+      return stream;
+    }
+    return new FSDataOutputStream(new EncryptingOutputStream(stream, modules(stored)), null);
   }
 
   @Override
