@@ -1,4 +1,4 @@
-"""Database servers for tests: private ones on loopback, in a folder of their own, gone afterwards.
+"""Servers of databases and of S3 for tests: private ones on loopback, in a folder of their own, gone afterwards.
 
 Given ones are used instead where DUCKLAKE_TEST_POSTGRES (libpq words) or DUCKLAKE_TEST_MYSQL
 (`host=... user=...` words) name them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -15,6 +16,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 
 class NotHere(Exception):
@@ -115,3 +118,45 @@ def mysql() -> Iterator[str]:
         finally:
             server.terminate()
             server.wait()
+
+
+@dataclass(frozen=True)
+class S3:
+    """A server of S3 with one bucket, which is a folder."""
+
+    endpoint: str
+    folder: Path
+    log: Path
+    bucket: str = "bucket"
+    key: str = "key"
+    secret: str = "secretsecret"
+
+    @property
+    def storage(self) -> dict[str, str]:
+        return {"endpoint": self.endpoint, "region": "us-east-1", "key": self.key, "secret": self.secret}
+
+    def requests(self) -> list[tuple[str, str]]:
+        """The requests so far: the name of each, such as PutObject, and what it is about."""
+        found = re.findall(r" s3_(\w+) (\S+)", self.log.read_text())
+        return [(name, path) for name, path in found]
+
+
+@contextmanager
+def s3() -> Iterator[S3]:
+    """A server of S3 on loopback."""
+    program = _program("versitygw", os.path.expanduser("~/go/bin"))
+    if program is None:
+        raise NotHere("versitygw is not installed (go install github.com/versity/versitygw/cmd/versitygw@v1.8.0)")
+    with tempfile.TemporaryDirectory(prefix="lake-s3-") as folder:
+        port = free_port()
+        server = S3(f"http://127.0.0.1:{port}", Path(folder, "data"), Path(folder, "requests"))
+        Path(server.folder, server.bucket).mkdir(parents=True)
+        command = [program, "--port", f"127.0.0.1:{port}", "--access-log", str(server.log), "posix", str(server.folder)]
+        keys = {"ROOT_ACCESS_KEY": server.key, "ROOT_SECRET_KEY": server.secret}
+        process = subprocess.Popen(command, env={**os.environ, **keys}, stdout=subprocess.DEVNULL)
+        try:
+            _wait(lambda: socket.create_connection(("127.0.0.1", port)).close(), "versitygw")
+            yield server
+        finally:
+            process.terminate()
+            process.wait()

@@ -18,7 +18,7 @@ from .known_files import UUID, KnownFiles, next_file_id
 
 _WRITTEN_FILE = re.compile(rf"(^|/)ducklake-{UUID}(-delete)?\.(parquet|puffin)$")
 _IN_WRITE_FOLDER = re.compile(
-    rf"(^|/)ducklake-{UUID}/(.*/)?([^/]+\.(parquet|puffin)|\._SUCCESS\.crc|_SUCCESS|_ducklake_files|\.[^/]+\.crc)$"
+    rf"(^|/)ducklake-{UUID}/(.*/)?([^/]+\.(parquet|puffin)|\._SUCCESS\.crc|_SUCCESS|\.[^/]+\.crc)$"
 )
 """Files in the folder that Spark writes into, with its temporary folders, and what Hadoop puts beside them."""
 

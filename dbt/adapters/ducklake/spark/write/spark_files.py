@@ -15,12 +15,10 @@ from pyspark.sql import DataFrameWriter, SparkSession
 
 from ...lake.encryption import FileKey
 from ...lake.paths import as_folder, new_uuid7, spark_path
-from ..engine.java_classes import has_own_classes
+from ..engine.java_classes import WRITTEN_FILES, has_own_classes
 from ..engine.parquet_encryption import encrypted_path, encrypted_paths_in
-from ..engine.progress import is_connect
 from .target import WriteTarget
 
-_LIST_FILE = "_ducklake_files"
 _OPTIONS = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false", "parquet.summary.metadata.level": "NONE"}
 
 
@@ -55,12 +53,11 @@ def write_with_spark(
 
     Files that are written in place have folders for their values of these partition keys, and names with this end.
     """
-    write_id, connect = new_uuid7(), is_connect(spark)
+    write_id = new_uuid7()
     options = {
         "ducklake.write.id": write_id,
         "ducklake.write.partition.keys": ",".join(partition_keys) or None,
         "ducklake.write.name.end": name_end,
-        "ducklake.write.list.file": _LIST_FILE if connect else None,
     }
     writer = writer.options(**_OPTIONS, **{name: value for name, value in options.items() if value is not None})
     key, path = target.store.new_key(), spark_path(folder + subfolder)
@@ -70,21 +67,9 @@ def write_with_spark(
         writer.parquet(path)
     if not has_own_classes(spark):
         return SparkFiles(_files_in(target, folder), False, key)
-    if connect:
-        listed = _take_list_file(target, folder + subfolder)
-    else:
-        listed = spark._jvm.dbt.ducklake.write.WrittenFiles.take(write_id)  # type: ignore[union-attr]
+    (listed,) = spark.read.format(WRITTEN_FILES).option("id", write_id).load().schema.names
     files = [line.split("\t") for line in listed.split("\n") if line]
     return SparkFiles([SparkFile(folder + subfolder + name, partition) for partition, name in files], True, key)
-
-
-def _take_list_file(target: WriteTarget, folder: str) -> str:
-    """The list of the files of a write in another process, which is left in their folder."""
-    path = target.native_path(folder + _LIST_FILE)
-    with target.filesystem.open_input_file(path) as source:
-        listed: str = source.read().decode()
-    target.filesystem.delete_file(path)
-    return listed
 
 
 def _files_in(target: WriteTarget, folder: str) -> list[SparkFile]:

@@ -15,6 +15,7 @@ JAR = Path(__file__).parent / "ducklake-spark.jar"
 
 COMMIT_PROTOCOL_SETTING = "spark.sql.sources.commitProtocolClass"
 COMMIT_PROTOCOL = "dbt.ducklake.write.DataFileCommitProtocol"
+WRITTEN_FILES = "dbt.ducklake.write.WrittenFiles"
 DATA_FILES = "dbt.ducklake.read.DataFiles"
 
 _sessions: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()

@@ -28,7 +28,6 @@ public final class EncryptedFileSystem extends FileSystem {
 
   private static final URI ROOT = URI.create(SCHEME + ":///");
   private static final String NO_AUTHORITY = "-";
-  private static final String PARQUET = ".parquet";
 
   /** A path in storage, and what stands before it in a path of this file system. */
   private record Stored(Path path, String prefix, String sealedKey) {
@@ -109,12 +108,10 @@ public final class EncryptedFileSystem extends FileSystem {
       Progressable progress)
       throws IOException {
     Stored stored = Stored.of(path);
-    FSDataOutputStream stream =
+    Modules modules = modules(stored);
+    FSDataOutputStream encrypted =
         storage(stored).create(stored.path(), permission, overwrite, bufferSize, replication, blockSize, progress);
-    if (!path.getName().endsWith(PARQUET)) {
-      return stream;
-    }
-    return new FSDataOutputStream(new EncryptingOutputStream(stream, modules(stored)), null);
+    return new FSDataOutputStream(new EncryptingOutputStream(encrypted, modules), null);
   }
 
   @Override

@@ -1,9 +1,7 @@
 package dbt.ducklake.write;
 
 import java.io.IOException;
-import java.io.OutputStream;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.UUID;
@@ -43,9 +41,6 @@ public final class DataFileCommitProtocol extends SQLHadoopMapReduceCommitProtoc
 
   /** The option with the end of file names, in place of Spark's. */
   static final String NAME_END = "ducklake.write.name.end";
-
-  /** The option with the path of a file in the folder of the write that gets the list. */
-  static final String LIST_FILE = "ducklake.write.list.file";
 
   private static final long serialVersionUID = 1;
 
@@ -141,15 +136,10 @@ public final class DataFileCommitProtocol extends SQLHadoopMapReduceCommitProtoc
       if (hasLostAttempts) {
         deleteOthers(conf, lines(all));
       }
-      String listFile = conf.get(LIST_FILE);
-      if (listFile == null) {
-        WrittenFiles.put(conf.get(WRITE_ID), all.toString());
-      } else {
-        write(conf, new Path(folder, listFile), all.toString());
-      }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+    WrittenFiles.put(conf.get(WRITE_ID), all.toString());
   }
 
   /** Deletes what attempts left that ended with their executor. Others have deleted their files. */
@@ -165,14 +155,6 @@ public final class DataFileCommitProtocol extends SQLHadoopMapReduceCommitProtoc
       if (!written.contains(path)) {
         fileSystem.delete(path, false);
       }
-    }
-  }
-
-  private static void write(Configuration conf, Path path, String text) throws IOException {
-    FileSystem fileSystem = path.getFileSystem(conf);
-    FileSystem plain = fileSystem instanceof ChecksumFileSystem local ? local.getRawFileSystem() : fileSystem;
-    try (OutputStream out = plain.create(path)) {
-      out.write(text.getBytes(StandardCharsets.UTF_8));
     }
   }
 
