@@ -12,7 +12,18 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import catalog, compaction, dbt_runs, encryption, row_changes, scan, streaming, table_formats, write
+from . import (
+    catalog,
+    compaction,
+    dbt_runs,
+    encryption,
+    object_store,
+    row_changes,
+    scan,
+    streaming,
+    table_formats,
+    write,
+)
 from .harness import Bench, Figure, markdown_table
 
 SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
@@ -22,6 +33,7 @@ SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
     "compaction": compaction.run,
     "streaming": streaming.run,
     "encryption": encryption.run,
+    "s3": object_store.run,
     "dbt": dbt_runs.run,
     "rows": row_changes.run,
 }
