@@ -14,12 +14,13 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from tests.servers import NotHere, postgres
 
@@ -27,11 +28,14 @@ from . import data
 from .answers import compare
 from .chart import write_chart
 from .processes import PeakMemory
-from .systems import BY_NAME, SYSTEMS, Limits, System
+from .systems import BASELINE, BY_NAME, SYSTEMS, Limits, System
 from .tables import ratio_table, seconds_table
 from .worker import Arguments
 
 BUILD = Path("build/peers")
+
+Answers = dict[str, tuple[str, dict[str, list[Any]]]]
+"""By step: the system that answered first, and its answers by table."""
 
 
 @dataclass
@@ -75,17 +79,27 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     print(f"Making TPC-H data of scale {options.scale:g}", flush=True)
     files = data.make((BUILD / "data").absolute(), options.scale, options.wear + 1)
+    conditions = describe(options)
+
+    def save(measured: dict[str, Measurements]) -> None:
+        results = {name: measurements.medians() for name, measurements in measured.items()}
+        (BUILD / "results.json").write_text(json.dumps({"conditions": conditions, "results": results}, indent=2))
+
     measured = run_all(
         [BY_NAME[name] for name in options.systems or names],
         Settings(files, options.scale, options.rounds, options.wear, options.keep),
         Limits(options.cores, options.memory, options.threads),
+        save,
     )
     results = {name: measurements.medians() for name, measurements in measured.items()}
-    conditions = describe(options)
-    (BUILD / "results.json").write_text(json.dumps({"conditions": conditions, "results": results}, indent=2))
-    print(f"\n{conditions}\n\n{seconds_table(results)}\n\n{ratio_table(results)}")
-    if options.chart:
-        write_chart(options.chart, results, conditions)
+    print(f"\n{conditions}\n\n{seconds_table(results)}")
+    if BASELINE.name in results:
+        print(f"\nRatios, {BASELINE.label} = 1\n\n{ratio_table(results)}")
+        if options.chart:
+            write_chart(options.chart, results, conditions)
+    missing = [name for name in options.systems or names if name not in results]
+    if missing:
+        sys.exit(f"left out, as said above: {', '.join(missing)}")
 
 
 def describe(options: argparse.Namespace) -> str:
@@ -100,8 +114,8 @@ def describe(options: argparse.Namespace) -> str:
         )
     )
     return (
-        f"TPC-H scale {options.scale:g}, local[{options.cores}], {options.memory}, {options.threads} dbt thread, median "
-        f"of {options.rounds}, {packages}; other load at the end: {os.getloadavg()[0]:.1f}"
+        f"TPC-H scale {options.scale:g}, local[{options.cores}], {options.memory}, dbt threads: {options.threads}, "
+        f"rounds: {options.rounds}, {packages}"
     )
 
 
@@ -116,17 +130,33 @@ class Settings:
     keep: bool
 
 
-def run_all(systems: Sequence[System], settings: Settings, limits: Limits) -> dict[str, Measurements]:
-    """Runs the systems in turns, a round after the other, and compares their answers."""
-    measured: dict[str, Measurements] = {system.name: Measurements() for system in systems}
-    answers: dict[str, tuple[str, dict[str, list[object]]]] = {}
+class Failed(Exception):
+    """The process of a system ended with an error; the message has the end of its log."""
+
+
+def run_all(
+    systems: Sequence[System], settings: Settings, limits: Limits, save: Callable[[dict[str, Measurements]], None]
+) -> dict[str, Measurements]:
+    """Runs the systems in turns, a round after the other, and compares their answers.
+
+    A system that fails or is not installed is left out. Answers that differ are an error at once. What is measured is
+    saved after each system.
+    """
+    measured: dict[str, Measurements] = {}
+    answers: Answers = {}
+    left_out: set[str] = set()
     for number in range(settings.rounds):
         for system in systems:
+            if system.name in left_out:
+                continue
             try:
-                run_one(system, settings, limits, number, measured[system.name], answers)
-            except NotHere as missing:
-                print(f"{system.label} is left out: {missing}", flush=True)
+                measurements = measured.setdefault(system.name, Measurements())
+                run_one(system, settings, limits, number, measurements, answers)
+            except (Failed, NotHere) as error:
+                print(f"{system.label} is left out: {error}", flush=True)
+                left_out.add(system.name)
                 del measured[system.name]
+            save(measured)
     return measured
 
 
@@ -136,7 +166,7 @@ def run_one(
     limits: Limits,
     number: int,
     measurements: Measurements,
-    answers: dict[str, tuple[str, dict[str, list[object]]]],
+    answers: Answers,
 ) -> None:
     """Runs a system in a process of its own. `answers` are the first ones of each step, with the system's name."""
     folder = (BUILD / "work" / f"{system.name}-{number}").absolute()
@@ -169,7 +199,7 @@ def run_one(
                 _end_group(process)
     if process.returncode:
         end = "\n".join((folder / "log.txt").read_text().splitlines()[-40:])
-        raise SystemExit(f"{system.label} failed, its log is {folder}/log.txt, which ends with:\n{end}")
+        raise Failed(f"its process failed. Its log is {folder}/log.txt, which ends with:\n{end}")
     print(f"{system.label}, round {number + 1}: {time.perf_counter() - start:.0f} s", flush=True)
     if peak.bytes is not None:
         measurements.peak_bytes.append(peak.bytes)

@@ -120,12 +120,18 @@ class System:
 
 
 _MERGE_ON_READ = {f"write.{kind}.mode": "merge-on-read" for kind in ("delete", "update", "merge")}
-_REUSE = {"model_config": {"reuse": True}, "test_config": {"reuse": True}, "load_config": {"reuse": "deterministic"}}
-"""The files that the models load from are no part of the lake, so the models say that they make the same of them."""
-
 SYSTEMS = (
     System("ducklake", "dbt-ducklake", "ducklake"),
-    System("ducklake-reuse", "dbt-ducklake, reuse", "ducklake", wear=False, **_REUSE),
+    System(
+        "ducklake-reuse",
+        "dbt-ducklake, reuse",
+        "ducklake",
+        wear=False,
+        model_config={"reuse": True},
+        # The files that they load from are not in the lake, so the models have to say that the files stay the same.
+        load_config={"reuse": "deterministic"},
+        test_config={"reuse": True},
+    ),
     System("ducklake-postgres", "dbt-ducklake, PostgreSQL", "ducklake", wear=False, needs_postgres=True),
     System(
         "iceberg",

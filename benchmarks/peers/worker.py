@@ -20,7 +20,7 @@ from typing import Any
 from . import data
 from .answers import answer
 from .processes import cpu_seconds
-from .systems import BY_NAME, SCHEMA, Limits, System
+from .systems import BY_NAME, Limits, System
 
 PROJECT = Path(__file__).parent / "project"
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))
@@ -83,7 +83,9 @@ class Worker:
         start, cpu_start = time.perf_counter(), cpu_seconds()
         yield
         seconds, cpu = time.perf_counter() - start, cpu_seconds()
-        self.results.write(step=name, seconds=seconds, cpu=cpu - cpu_start if cpu is not None else None)
+        self.results.write(
+            step=name, seconds=seconds, cpu=None if cpu is None or cpu_start is None else cpu - cpu_start
+        )
 
     def start_spark(self, packages: tuple[str, ...] = ()) -> Any:
         from pyspark.sql import SparkSession
@@ -97,14 +99,14 @@ class Worker:
             builder = builder.config(key, value)
         return builder.getOrCreate()
 
-    def disk(self, name: str) -> None:
-        """What the lake takes on disk: its data and, if it is a file, its catalog."""
-        files = [path for path in self.lake.rglob("*") if path.is_file()]
-        self.results.write(
-            disk=name,
-            bytes=sum(path.stat().st_size for path in files),
-            files=sum(path.suffix == ".parquet" for path in files),
-        )
+    def disk(self, name: str, tables: tuple[str, ...] = ()) -> None:
+        """What the lake takes on disk: its data and, if it is a file, its catalog; or the folders of tables."""
+        files = [path for path in self.lake.rglob("*") if path.is_file() and not path.name.endswith(".crc")]
+        if tables:
+            files = [path for path in files if set(tables) & set(path.parts)]
+        # Data files and delete files, without the metadata of a format.
+        data_files = [path for path in files if path.suffix in (".parquet", ".puffin", ".bin")]
+        self.results.write(disk=name, bytes=sum(path.stat().st_size for path in files), files=len(data_files))
 
 
 class DbtWorker(Worker):
@@ -119,15 +121,13 @@ class DbtWorker(Worker):
         models = {f"+{key}": value for key, value in self.system.model_config.items()}
         load = {f"+{key}": value for key, value in self.system.load_config.items()}
         past = {"+enabled": "{{ env_var('PEERS_BEFORE') != '' }}"}
-        # A property of the tables that only models have.
-        snapshots = {key: value for key, value in models.items()}
         self._write(
             "dbt_project.yml",
             {
                 "name": "peers",
                 "profile": "peers",
                 "models": {"+materialized": "table", **models, "peers": {"load": load, "past": past}},
-                "snapshots": snapshots,
+                "snapshots": models,
                 "data_tests": {f"+{key}": value for key, value in self.system.test_config.items()},
                 "flags": {"send_anonymous_usage_stats": False, "use_colors": False},
             },
@@ -179,7 +179,7 @@ class DbtWorker(Worker):
         """The rows of a query, on the adapter of the last command."""
         from dbt.adapters.factory import FACTORY
 
-        adapter = next(iter(FACTORY.adapters.values()))
+        adapter: Any = next(iter(FACTORY.adapters.values()))
         with adapter.connection_named("answers"):
             _, table = adapter.execute(sql, fetch=True)
         return [list(row) for row in table.rows]
@@ -230,7 +230,7 @@ class DbtWorker(Worker):
             "build, 1 % changed",
             {**dict.fromkeys(QUERIES, "select * from {}"), **_SUMS, "orders_history": _HISTORY_SUM},
         )
-        self.disk("builds")
+        self.disk("all builds")
         if self.system.wear and self.arguments.wear:
             self.wear()
 
@@ -241,14 +241,14 @@ class DbtWorker(Worker):
                 self.batch(number, number)
                 self.dbt("run", "-s", *CHANGING)
         self.answers("refresh sets", _SUMS)
-        self.disk("worn")
+        self.disk("worn tables", CHANGING)
         with self.step("queries, worn"):
             self.dbt("run", "-s", "path:models/queries")
         self.answers("queries, worn", dict.fromkeys(QUERIES, "select * from {}"))
         with self.step("maintenance"):
             self.dbt("run-operation", "maintain")
         self.answers("maintenance", _SUMS)
-        self.disk("maintained")
+        self.disk("maintained tables", CHANGING)
         with self.step("queries, maintained"):
             self.dbt("run", "-s", "path:models/queries")
         self.answers("queries, maintained", dict.fromkeys(QUERIES, "select * from {}"))
@@ -269,7 +269,7 @@ class ParquetWorker(Worker):
             for query in QUERIES:
                 self.table(query, self.spark.sql(self.render(query)))
         self.answers("queries", dict.fromkeys(QUERIES, "select * from {}"))
-        self.disk("builds")
+        self.disk("all builds")
 
     def table(self, name: str, frame: Any) -> None:
         path = f"{self.lake}/data/{name}"
