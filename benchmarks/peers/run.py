@@ -68,6 +68,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=0.1, help="TPC-H's scale factor")
     parser.add_argument("--rounds", type=int, default=1, help="how many times each system runs; the median counts")
     parser.add_argument("--wear", type=int, default=20, help="how many refresh sets the worn tables get; 0 for none")
+    parser.add_argument("--minutes", type=float, default=60, help="how long a system may take in a round")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--memory", default="3g", help="Spark's driver memory, and DuckDB's limit")
     parser.add_argument("--threads", type=int, default=1, help="dbt's threads")
@@ -87,7 +88,7 @@ def main() -> None:
 
     measured = run_all(
         [BY_NAME[name] for name in options.systems or names],
-        Settings(files, options.scale, options.rounds, options.wear, options.keep),
+        Settings(files, options.scale, options.rounds, options.wear, options.minutes, options.keep),
         Limits(options.cores, options.memory, options.threads),
         save,
     )
@@ -127,6 +128,7 @@ class Settings:
     scale: float
     rounds: int
     wear: int
+    minutes: float
     keep: bool
 
 
@@ -194,10 +196,13 @@ def run_one(
             )
             try:
                 with PeakMemory(process.pid) as peak:
-                    process.wait()
+                    code = process.wait(60 * settings.minutes)
+            except subprocess.TimeoutExpired:
+                print(f"{system.label} is ended after {settings.minutes:g} minutes; its later steps are left out")
+                code = 0
             finally:
                 _end_group(process)
-    if process.returncode:
+    if code:
         end = "\n".join((folder / "log.txt").read_text().splitlines()[-40:])
         raise Failed(f"its process failed. Its log is {folder}/log.txt, which ends with:\n{end}")
     print(f"{system.label}, round {number + 1}: {time.perf_counter() - start:.0f} s", flush=True)

@@ -114,6 +114,8 @@ class System:
                 "spark.sql.warehouse.dir": f"{folder}/lake/data",
                 # The default of 50 tasks for Delta's log suits a cluster, not one machine.
                 "spark.databricks.delta.snapshotPartitions": "2",
+                # VACUUM has as many tasks as this, and 10,000 by default.
+                "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
                 "spark.databricks.delta.retentionDurationCheck.enabled": "false",
             }
         return {}
