@@ -1,6 +1,6 @@
 """The results as a bar chart, which is written as the text of an SVG file.
 
-`python -m benchmarks.peers.chart build/peers/results.json docs/benchmarks-peers.svg` draws it again.
+`python -m benchmarks.peers.chart build/peers/results.json docs/benchmarks-peers.svg CPU` draws it again.
 """
 
 from __future__ import annotations
@@ -52,17 +52,22 @@ class _Bar:
     seconds: float
 
 
-def write_chart(path: Path, results: Results, conditions: str) -> None:
-    path.write_text(svg(results, conditions))
+MEASURES = {"time": "Time", "CPU": "CPU time"}
+"""What a chart may show: the time on the clock, or that of the processors, which other processes disturb less."""
 
 
-def svg(results: Results, conditions: str) -> str:
+def write_chart(path: Path, results: Results, conditions: str, measure: str) -> None:
+    path.write_text(svg(results, conditions, measure))
+
+
+def svg(results: Results, conditions: str, measure: str = "time") -> str:
     """A group of bars a step, a bar a system: its time as a multiple of dbt-ducklake's."""
     base = results[BASELINE.name]
+    rows = {step: step if measure == "time" else f"{measure}, {step}" for step in STEPS}
     groups = [
-        (step, [_Bar(name, r[step] / base[step], r[step]) for name, r in results.items() if step in r])
-        for step in STEPS
-        if step in base
+        (step, [_Bar(name, r[row] / base[row], r[row]) for name, r in results.items() if row in r])
+        for step, row in rows.items()
+        if row in base
     ]
     parts, y = [], TOP
     for step, bars in groups:
@@ -81,7 +86,7 @@ def svg(results: Results, conditions: str) -> str:
     width, height = LABEL_WIDTH + BAR_AREA + VALUE_WIDTH, y + 8
     one = LABEL_WIDTH + BAR_AREA / MOST
     line = f'<line x1="{one:.1f}" y1="{TOP - 6}" x2="{one:.1f}" y2="{y - GAP}" stroke="#444" stroke-dasharray="3 3"/>'
-    title = _text(8, 20, f"Time of each step, {BASELINE.label} = 1 (shorter is better)", 'class="title"')
+    title = _text(8, 20, f"{MEASURES[measure]} of each step, {BASELINE.label} = 1 (shorter is better)", 'class="title"')
     note = _text(8, 36, conditions, 'class="value"')
     return "\n".join(
         [
@@ -116,4 +121,4 @@ def _text(x: float, y: float, text: str, attributes: str = "") -> str:
 
 if __name__ == "__main__":
     saved = json.loads(Path(sys.argv[1]).read_text())
-    write_chart(Path(sys.argv[2]), saved["results"], saved["conditions"])
+    write_chart(Path(sys.argv[2]), saved["results"], saved["conditions"], sys.argv[3] if len(sys.argv) > 3 else "time")

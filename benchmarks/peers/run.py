@@ -26,7 +26,7 @@ from tests.servers import NotHere, postgres
 
 from . import data
 from .answers import compare
-from .chart import write_chart
+from .chart import MEASURES, write_chart
 from .processes import PeakMemory
 from .systems import BASELINE, BY_NAME, SYSTEMS, Limits, System
 from .tables import ratio_table, seconds_table
@@ -73,6 +73,7 @@ def main() -> None:
     parser.add_argument("--memory", default="3g", help="Spark's driver memory, and DuckDB's limit")
     parser.add_argument("--threads", type=int, default=1, help="dbt's threads")
     parser.add_argument("--chart", type=Path, help="where to write the bar chart, an SVG file")
+    parser.add_argument("--measure", choices=list(MEASURES), default="time", help="what the chart shows")
     parser.add_argument("--keep", action="store_true", help="keep the lakes and logs")
     options = parser.parse_args()
     if options.wear > data.MAX_REFRESH_SETS - 1:
@@ -97,7 +98,7 @@ def main() -> None:
     if BASELINE.name in results:
         print(f"\nRatios, {BASELINE.label} = 1\n\n{ratio_table(results)}")
         if options.chart:
-            write_chart(options.chart, results, conditions)
+            write_chart(options.chart, results, conditions, options.measure)
     missing = [name for name in options.systems or names if name not in results]
     if missing:
         sys.exit(f"left out, as said above: {', '.join(missing)}")

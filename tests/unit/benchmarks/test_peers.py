@@ -38,3 +38,9 @@ def test_table_and_chart_have_ratios_to_dbt_ducklake_and_leave_out_what_was_not_
     texts = [element.text for element in ElementTree.fromstring(svg(results, "scale < 1")).iter()]
     assert "1.50  (3.00 s)" in texts
     assert "scale < 1" in texts
+
+
+def test_the_chart_shows_the_measure_that_is_asked_for() -> None:
+    results = {"ducklake": {"load": 2.0, "CPU, load": 4.0}, "iceberg": {"load": 3.0, "CPU, load": 5.0}}
+    assert "1.25  (5.00 s)" in svg(results, "", "CPU")
+    assert "1.25" not in svg(results, "", "time")
