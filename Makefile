@@ -53,6 +53,20 @@ quickstart: $(STAMP) java  ## a first lake, in the folder quickstart/
 bench: $(STAMP) java
 	$(BIN)/python -m benchmarks
 
+# Delta Lake and Iceberg have releases for this Spark, so all systems run on it.
+PEERS := build/peers/venv
+$(PEERS)/.installed: pyproject.toml
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --editable '.[postgres]' '$(DBT)' 'pyspark==4.1.4' \
+		'dbt-spark==1.11.0' 'dbt-duckdb==1.11.1' 'duckdb==1.5.5' \
+		'duckdb-extension-ducklake==1.5.5' 'duckdb-extension-sqlite-scanner==1.5.5' 'duckdb-extension-tpch==1.5.5'
+	touch $@
+
+.PHONY: bench-peers
+PEERS_OPTIONS ?= --scale 0.1
+bench-peers: $(PEERS)/.installed java  ## the same dbt project on other systems
+	$(PEERS)/bin/python -m benchmarks.peers $(PEERS_OPTIONS)
+
 DOCS_STAMP := $(VENV)/.installed-docs
 $(DOCS_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyspark
 
-PACKAGES: Mapping[str, str] = {
-    "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0,org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
-}
+DELTA_PACKAGE = "io.delta:delta-spark_4.1_2.13:4.4.0"
+ICEBERG_PACKAGE = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+PACKAGES: Mapping[str, str] = {"4.1": f"{DELTA_PACKAGE},{ICEBERG_PACKAGE}"}
 """The packages by Spark's minor version. 4.1 is the newest that both support."""
 
 SPARK_VERSION = ".".join(pyspark.__version__.split(".")[:2])

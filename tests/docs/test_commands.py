@@ -16,7 +16,8 @@ from dbt.cli.main import cli
 from .blocks import ROOT, run_blocks
 
 EXTRAS = set(metadata("dbt-ducklake").get_all("Provides-Extra") or [])
-TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+MAKEFILE = (ROOT / "Makefile").read_text()
+TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
 
 
 def _commands() -> Iterator[tuple[str, str]]:
@@ -64,7 +65,9 @@ def check_python(arguments: list[str]) -> None:
 
 
 def check_make(arguments: list[str]) -> None:
-    assert set(arguments) <= TARGETS
+    variables = {argument.partition("=")[0] for argument in arguments if "=" in argument}
+    assert all(f"\n{name} ?=" in MAKEFILE for name in variables)
+    assert {argument for argument in arguments if "=" not in argument} <= TARGETS
 
 
 PROGRAMS = {"dbt": check_dbt, "pip": check_pip, "python": check_python, "make": check_make}
