@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,6 +20,9 @@ class Postgres(Database):
     extra = "postgres"
     has_schemas = True
     isolation_level = "REPEATABLE READ"
+    # A transaction of REPEATABLE READ sees the state before its first query, which is the one that waits.
+    isolation_level_in_line = "READ COMMITTED"
+    has_line = True
     max_dropped_tables = 1000  # each takes a few of the 6,400 locks that a server has by default
 
     def use_schema(self, connection: sa.Connection, schema: str) -> None:
@@ -32,6 +36,39 @@ class Postgres(Database):
 
     def limit_lock_wait(self, connection: sa.Connection) -> None:
         connection.execute(sa.select(sa.func.set_config("lock_timeout", f"{base.LOCK_WAIT_SECONDS}s", True)))
+
+    def wait_in_line(self, connection: sa.Connection) -> None:
+        # The lock is one of the transaction, so it ends with it, and works behind a pool that gives a connection to one
+        # client for each transaction. It needs no privilege, and keeps nobody from any table. The table stands for the
+        # lake: each schema has its own.
+        lake = sa.cast(sa.func.to_regclass("ducklake_snapshot"), sa.Integer)
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LINE_OF_WRITERS, lake)))
+
+    @contextmanager
+    def batch(self, connection: sa.Connection) -> Iterator[None]:
+        driver: Any = connection.connection.driver_connection
+        if not hasattr(driver, "pipeline"):  # that of another driver than psycopg
+            yield
+            return
+        dialect = connection.dialect
+        error_class: Any = dialect.loaded_dbapi.Error
+        failed: Exception | None = None
+        try:
+            with driver.pipeline():
+                try:
+                    yield
+                except Exception as error:  # The pipeline would log an error of its own beside this one.
+                    failed = error
+        except error_class as error:
+            if failed is None:
+                is_disconnect = dialect.is_disconnect(error, driver, None)
+                if is_disconnect:
+                    connection.invalidate(error)
+                raise sa.exc.DBAPIError.instance(
+                    None, None, error, error_class, connection_invalidated=is_disconnect, dialect=dialect
+                ) from error
+        if failed is not None:
+            raise failed
 
     def missing_privileges(self, connection: sa.Connection, needed: Mapping[str, Sequence[str]]) -> list[str]:
         pairs = [(privilege, table) for table, privileges in needed.items() for privilege in privileges]
@@ -72,8 +109,11 @@ class Postgres(Database):
         return column
 
 
-_WRITE_CONFLICTS = ("23505", "40001", "40P01")
-"""The SQLSTATE of a unique violation, a serialization failure and a deadlock."""
+_WRITE_CONFLICTS = ("23505", "40001", "40P01", "55P03")
+"""The SQLSTATE of a unique violation, a serialization failure, a deadlock and a lock wait timeout."""
+
+_LINE_OF_WRITERS = 0x6C616B65
+"""The first key of the advisory lock; the second one is the lake. It keeps clear of locks of other programs."""
 
 _REFUSALS = ("authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry")
 """Parts of messages of a server that answers but refuses the connection."""
