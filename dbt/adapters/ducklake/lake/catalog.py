@@ -86,6 +86,21 @@ _FORMAT = sa.select(t.ducklake_metadata.c.value).where(
 )
 """The format version that the catalog has."""
 
+_NEW_SNAPSHOTS = (
+    sa.select(
+        t.snapshot,
+        t.snapshot_changes.c.changes_made,
+        t.snapshot_changes.c.author,
+        t.snapshot_changes.c.commit_message,
+        t.snapshot_changes.c.commit_extra_info,
+        _FORMAT.scalar_subquery().label("format_version"),
+    )
+    .select_from(t.snapshot.outerjoin(t.snapshot_changes, t.snapshot.c.snapshot_id == t.snapshot_changes.c.snapshot_id))
+    .where(t.snapshot.c.snapshot_id >= sa.bindparam("base_id"))
+    .order_by(t.snapshot.c.snapshot_id)
+)
+"""Made once, because other writers wait while it is executed."""
+
 
 class Catalog:
     """The catalog of one lake. Threads may share it."""
@@ -290,21 +305,7 @@ class Catalog:
 
     def new_snapshots(self, connection: sa.Connection, base: SnapshotInfo) -> NewSnapshots:
         """What was committed since a snapshot, with one query. Checks the format version as well."""
-        snapshot, changes = t.snapshot.c, t.snapshot_changes.c
-        query = (
-            sa.select(
-                t.snapshot,
-                changes.changes_made,
-                changes.author,
-                changes.commit_message,
-                changes.commit_extra_info,
-                _FORMAT.scalar_subquery().label("format_version"),
-            )
-            .select_from(t.snapshot.outerjoin(t.snapshot_changes, snapshot.snapshot_id == changes.snapshot_id))
-            .where(snapshot.snapshot_id >= base.id)
-            .order_by(snapshot.snapshot_id)
-        )
-        rows = connection.execute(query).all()
+        rows = connection.execute(_NEW_SNAPSHOTS, {"base_id": base.id}).all()
         if not rows:
             self.check_format(connection)
             return NewSnapshots(self.latest_snapshot(connection), (), is_complete=False)

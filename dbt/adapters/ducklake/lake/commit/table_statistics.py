@@ -14,19 +14,23 @@ from ..files import NewDataFile
 from ..stats import ColumnStats, TableColumnStats, widen_table_stats, widest_bounds
 from .rows import SnapshotRows, id_batches
 
+_STORED = (
+    sa.select(t.table_stats, *(c for c in t.table_column_stats.columns if c.name != "table_id"))
+    .select_from(
+        t.table_stats.outerjoin(t.table_column_stats, t.table_stats.c.table_id == t.table_column_stats.c.table_id)
+    )
+    .where(t.table_stats.c.table_id.in_(sa.bindparam("table_ids", expanding=True)))
+)
+"""The rows of tables, a row for each column. Made once, because other writers wait while it is executed."""
+
 
 def load_statistics(rows: SnapshotRows, tables: Mapping[int, Mapping[int, str]]) -> dict[int, TableStatistics]:
     """The statistics of tables as the catalog has them. The tables are given by id, with the types of their columns."""
-    stats, of_columns = t.table_stats, t.table_column_stats
+    query = rows.catalog.database.newest_rows(_STORED)
     found: dict[int, sa.Row[Any]] = {}
     columns: dict[int, dict[int, TableColumnStats]] = defaultdict(dict)
     for table_ids in id_batches(tables):
-        query = (
-            sa.select(stats, *(c for c in of_columns.columns if c.name != "table_id"))
-            .select_from(stats.outerjoin(of_columns, stats.c.table_id == of_columns.c.table_id))
-            .where(stats.c.table_id.in_(table_ids))
-        )
-        for r in rows.connection.execute(rows.catalog.database.newest_rows(query)):
+        for r in rows.connection.execute(query, {"table_ids": table_ids}):
             found[r.table_id] = r
             if r.column_id is not None:
                 columns[r.table_id][r.column_id] = TableColumnStats(
