@@ -24,6 +24,17 @@ _STORED = (
 """The rows of tables, a row for each column. Made once, because other writers wait while it is executed."""
 
 
+_UPDATE = (
+    sa.update(t.table_stats)
+    .where(t.table_stats.c.table_id == sa.bindparam("of_table"))
+    .values({name: sa.bindparam(name) for name in ("record_count", "next_row_id", "file_size_bytes")})
+)
+_DELETE_COLUMNS = sa.delete(t.table_column_stats).where(
+    t.table_column_stats.c.table_id == sa.bindparam("of_table"),
+    t.table_column_stats.c.column_id.in_(sa.bindparam("column_ids", expanding=True)),
+)
+
+
 def load_statistics(rows: SnapshotRows, tables: Mapping[int, Mapping[int, str]]) -> dict[int, TableStatistics]:
     """The statistics of tables as the catalog has them. The tables are given by id, with the types of their columns."""
     query = rows.catalog.database.newest_rows(_STORED)
@@ -163,17 +174,15 @@ class TableStatistics:
         if not self._exact:
             # The reference answers MIN and MAX from these bounds if this count equals the number of live rows.
             self._record_count += 1
-        stats = t.table_stats
         values = {
             "record_count": self._record_count,
             "next_row_id": self.next_row_id,
             "file_size_bytes": self._file_size_bytes,
         }
         if self.exists:
-            update = sa.update(stats).where(stats.c.table_id == self.table_id)
-            self.rows.update(update.values(**values))
+            self.rows.update(_UPDATE, of_table=self.table_id, **values)
         else:
-            self.rows.add(stats, table_id=self.table_id, **values)
+            self.rows.add(t.table_stats, table_id=self.table_id, **values)
         self._write_columns()
 
     def _write_columns(self) -> None:
@@ -181,7 +190,7 @@ class TableStatistics:
         changed = {i: column for i, column in self._columns.items() if self._stored.get(i) != column}
         replaced = [i for i in changed if i in self._stored]
         if replaced:
-            self.rows.update(sa.delete(stats).where(stats.c.table_id == self.table_id, stats.c.column_id.in_(replaced)))
+            self.rows.update(_DELETE_COLUMNS, of_table=self.table_id, column_ids=replaced)
         for column_id, column in changed.items():
             self.rows.add(
                 stats,
