@@ -41,8 +41,6 @@ class Database:
     """What a transaction asks for if the database's default lets two queries see different states."""
     isolation_level_in_line: ClassVar[str | None] = None
     """What a transaction asks for that waits in line, if it would not see otherwise what was committed meanwhile."""
-    has_line = False
-    """Whether `wait_in_line` waits. Where it does not, writers race, and the losers begin again."""
 
     def engine(self) -> sa.Engine:
         try:
@@ -163,10 +161,11 @@ class Database:
         """
 
     def wait_in_line(self, connection: sa.Connection) -> None:
-        """Waits until no other transaction that called this for the same lake is open, in the order of the calls.
+        """Waits until no other transaction that called this for the same lake is open.
 
-        It comes before all queries of a transaction that is `in_line`. Nothing is needed where the database lets one
-        transaction write at a time. Where it does not and has no such lock, writers race. Other programs do not wait.
+        It comes before all queries of a transaction that is `in_line`. It does nothing where the database lets one
+        transaction write at a time, and where it has no such lock: there writers race, and the losers begin again. So
+        do other programs, which do not wait.
         """
 
     @contextmanager

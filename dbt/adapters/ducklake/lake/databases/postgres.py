@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from random import uniform
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,7 +24,6 @@ class Postgres(Database):
     isolation_level = "REPEATABLE READ"
     # A transaction of REPEATABLE READ sees the state before its first query, which is the one that waits.
     isolation_level_in_line = "READ COMMITTED"
-    has_line = True
     max_dropped_tables = 1000  # each takes a few of the 6,400 locks that a server has by default
 
     def use_schema(self, connection: sa.Connection, schema: str) -> None:
@@ -38,11 +39,13 @@ class Postgres(Database):
         connection.execute(sa.select(sa.func.set_config("lock_timeout", f"{base.LOCK_WAIT_SECONDS}s", True)))
 
     def wait_in_line(self, connection: sa.Connection) -> None:
-        # The lock is one of the transaction, so it ends with it, and works behind a pool that gives a connection to one
-        # client for each transaction. It needs no privilege, and keeps nobody from any table. The table stands for the
-        # lake: each schema has its own.
-        lake = sa.cast(sa.func.to_regclass("ducklake_snapshot"), sa.Integer)
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LINE_OF_WRITERS, lake)))
+        # The lock is one of the transaction: it ends with it, however that ends, and works behind a pool that gives a
+        # connection to one client for each transaction. It needs no privilege, and locks no table.
+        for pause in _PAUSES:
+            if connection.scalar(_TRY_LOCK):
+                return
+            time.sleep(pause * uniform(0.5, 1.0))
+        connection.execute(_LOCK)
 
     @contextmanager
     def batch(self, connection: sa.Connection) -> Iterator[None]:
@@ -112,8 +115,20 @@ class Postgres(Database):
 _WRITE_CONFLICTS = ("23505", "40001", "40P01", "55P03")
 """The SQLSTATE of a unique violation, a serialization failure, a deadlock and a lock wait timeout."""
 
-_LINE_OF_WRITERS = 0x6C616B65
-"""The first key of the advisory lock; the second one is the lake. It keeps clear of locks of other programs."""
+_LAKE = sa.cast(sa.func.to_regclass("ducklake_snapshot"), sa.Integer)
+"""Stands for the lake: each schema of a database has its own table of snapshots."""
+_LINE = (0x6C616B65, _LAKE)
+"""The keys of the advisory lock. The first one is this package's, so that locks of other programs are others."""
+_TRY_LOCK = sa.select(sa.func.pg_try_advisory_xact_lock(*_LINE))
+_LOCK = sa.select(sa.func.pg_advisory_xact_lock(*_LINE))
+
+_PAUSES = (0.01, 0.05, 0.1, 0.2, 0.4)
+"""Seconds between attempts to get the lock, before a writer stands in the queue of the server.
+
+In the queue nobody is overtaken. But while there is a queue, the catalog is idle after each commit until the next
+process runs, which takes longer than a commit where many processes share a machine. So the queue is only for those who
+have waited long.
+"""
 
 _REFUSALS = ("authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry")
 """Parts of messages of a server that answers but refuses the connection."""
