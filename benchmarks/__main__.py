@@ -12,13 +12,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import catalog, compaction, dbt_runs, encryption, row_changes, scan, streaming, table_formats, write
+from . import catalog, commits, compaction, dbt_runs, encryption, row_changes, scan, streaming, table_formats, write
 from .harness import Bench, Figure, markdown_table
 
 SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
     "write": write.run,
     "scan": scan.run,
     "catalog": catalog.run,
+    "commits": commits.run,
     "compaction": compaction.run,
     "streaming": streaming.run,
     "encryption": encryption.run,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from dbt.adapters.ducklake.lake import tables as t
+from dbt.adapters.ducklake.lake.deletes import NewDeleteFile, PositionDeletes
 from dbt.adapters.ducklake.lake.errors import ConflictError
 from dbt.adapters.ducklake.lake.retry import Retry
 
@@ -136,6 +138,41 @@ def test_a_commit_to_many_tables_reads_the_catalog_twice(new_lake: NewLake) -> N
     assert len(queries) == 2, queries
     counts = {row["table_id"]: row["record_count"] for row in lake.rows(t.table_stats)}
     assert sorted(counts.values()) == [4, 4, 4, 4, 5]
+
+
+def test_a_delete_commits_although_others_do_while_its_files_are_written(
+    new_lake: NewLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A delete file that replaces another one names the snapshot that the commit becomes."""
+    lake = Lake(new_lake("sqlite"))
+    lake.create()
+    with lake.transaction() as tx:
+        tx.append(tx.state.table("main", "t"), [paper_file("t.parquet", 10)])
+    tx = lake.begin()
+    file = NewDeleteFile("d.parquet", True, 1, 10, 10, first_snapshot=1, last_snapshot=3)
+    tx.delete_positions(tx.state.table("main", "t"), {0: PositionDeletes(file)}, {0: 10})
+    engine, open_writes, written = lake.catalog._engine, [0], []
+
+    @sa.event.listens_for(engine, "begin")
+    def _(connection: sa.Connection) -> None:
+        open_writes[0] = connection.get_execution_options()["lake_write"]
+
+    @sa.event.listens_for(engine, "commit")
+    def _(connection: sa.Connection) -> None:
+        open_writes[0] = False
+
+    def write_anew(store: Any, folder: str, staged: Any, snapshot: int) -> Any:
+        written.append(snapshot)
+        if not open_writes[0] and len(written) < 6:
+            with lake.transaction() as other:
+                insert(other)
+        return {i: replace(d, delete_file=replace(d.delete_file, last_snapshot=snapshot)) for i, d in staged.items()}
+
+    monkeypatch.setattr("dbt.adapters.ducklake.lake.deletes.position_deletes_for_snapshot", write_anew)
+    with lake.transaction() as other:
+        insert(other)
+    assert tx.commit().snapshot.id == 6
+    assert written == [4, 5, 6]
 
 
 @every_catalog

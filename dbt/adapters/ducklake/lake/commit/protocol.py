@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from ..transaction import Transaction
 
 
+_MAX_REWRITES = 2
+"""How often delete files are rewritten for the next snapshot while another writer may commit it."""
+
+
 @dataclass(frozen=True)
 class Committed:
     """The outcome of a commit."""
@@ -56,7 +60,7 @@ def commit(transaction: Transaction) -> Committed:
     catalog.check_writable()
     _check_message(transaction)
     _move_inlined_deletes(transaction)
-    attempt, lost_connection, options_may_be_set = 0, False, False
+    attempt, rewrites, lost_connection, options_may_be_set = 0, 0, False, False
     while True:
         connected, written = False, None
         try:
@@ -69,6 +73,9 @@ def commit(transaction: Transaction) -> Committed:
                 latest = new.latest
                 if latest.id != transaction.base.id:
                     _check_conflicts(transaction, connection, new)
+                if rewrites == _MAX_REWRITES and not _delete_files_match(transaction, latest.id + 1):
+                    # Others wait for the files, since they were first each time before.
+                    _rewrite_delete_files(transaction, latest.id + 1)
                 if _delete_files_match(transaction, latest.id + 1):
                     written = write_snapshot(
                         connection,
@@ -83,6 +90,7 @@ def commit(transaction: Transaction) -> Committed:
                 return Committed(written.snapshot, True, attempt + 1)
             # Outside of the database transaction, because files take time.
             _rewrite_delete_files(transaction, latest.id + 1)
+            rewrites += 1
         except Exception as error:
             if not isinstance(error, sa.exc.DBAPIError) and written is None:
                 raise
