@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake.errors import NotFoundError
 from dbt.adapters.ducklake.spark.engine.errors import message_of
 
-from .helpers import rows, run, snapshots
+from .helpers import files, rows, run, snapshots
 
 SETUP = (
     "create schema raw",
@@ -24,6 +25,15 @@ SETUP = (
     "create table raw.payments as select 1 as id, 'x' as note",
     "create table `odd name` as select 1 as id",
 )
+
+
+@pytest.mark.parametrize("query", ["select * from orders", "select count(*) from orders", "delete from orders"])
+def test_a_file_that_is_gone_is_named(lake: LakeSession, query: str) -> None:
+    run(lake, "create table orders as select id from range(10)")
+    ((file, _),) = files(lake, "orders")
+    Path(file.removeprefix("file://")).unlink()
+    with pytest.raises(NotFoundError, match=re.escape(f"the file {file.removeprefix('file://')} is gone, though")):
+        lake.execute(f"{query} where id > 3").arrow()
 
 
 MISSING_NAMES = [

@@ -89,6 +89,25 @@ def test_other_writes_of_the_session_go_as_ever(lake: LakeSession, tmp_path: Pat
     assert (tmp_path / "out" / "_SUCCESS").exists()
 
 
+FOREIGN = """
+from pyspark.sql import SparkSession
+from dbt.adapters.ducklake import LakeSession
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+with LakeSession("sqlite:catalog.sqlite", data_path="data/") as lake:
+    lake.execute("create table p partitioned by (g) as select id, id % 2 as g from range(10)")
+    spark.range(3).write.parquet("other")
+    print(lake.sql("select count(*), sum(id) from p").first()[:], spark.read.parquet("other").count())
+"""
+
+
+def test_a_session_that_was_there_before_lacks_the_jar_and_works(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FOREIGN]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines() == ["(10, 45) 3"]
+
+
 UNSTEADY = """
 import os, sys, time
 from pathlib import Path

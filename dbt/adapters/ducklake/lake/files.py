@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,11 +14,13 @@ from . import tables as t
 from .catalog import Catalog
 from .deletes import PositionDeletes
 from .encryption import FileKey
+from .literals import session_time_zone
 from .partitions import PartitionField, PartitionSpec, parse_transform
 from .paths import has_data_file_name, resolve
 from .predicates import Predicate
 from .pruning import FileStats, compile_predicate, needed_column_ids
 from .snapshot import Table
+from .sql_pruning import SqlPruning
 from .stats import ColumnStats
 from .types import Column
 
@@ -208,7 +211,9 @@ def table_files(
     time_zone: str = "UTC",
 ) -> list[DataFile]:
     """The data files of a table at snapshot `at` that may contain a row for which the predicate is true."""
-    matching = _matching_file_ids(connection, table, at, predicate, time_zone) if predicate is not None else None
+    matching = (
+        _matching_file_ids(connection, catalog, table, at, predicate, time_zone) if predicate is not None else None
+    )
     if matching is not None and not matching:
         return []
     data, deleted = t.data_file, t.delete_file
@@ -246,43 +251,49 @@ def count_files(connection: sa.Connection, table_id: int, at: int) -> int:
 
 
 def _matching_file_ids(
-    connection: sa.Connection, table: Table, at: int, predicate: Predicate, time_zone: str
+    connection: sa.Connection, catalog: Catalog, table: Table, at: int, predicate: Predicate, time_zone: str
 ) -> set[int] | None:
     """The ids of files that may match; None if the catalog has nothing to prune by."""
     specs = partition_specs(connection, table.id)
-    column_ids = needed_column_ids(predicate, table.columns)
+    column_ids = sorted(needed_column_ids(predicate, table.columns))
     if not column_ids:
         return None
     may_match = compile_predicate(predicate, table.columns, specs, time_zone)
-    data, stats = t.data_file, t.file_column_stats
-    current = sa.and_(data.c.table_id == table.id, t.alive(data, at))
-    partition_ids: dict[int, int | None] = {
-        r.data_file_id: r.partition_id
-        for r in connection.execute(sa.select(data.c.data_file_id, data.c.partition_id).where(current))
-    }
-    columns: dict[int, dict[int, ColumnStats]] = defaultdict(dict)
-    query = sa.select(
-        stats.c.data_file_id,
-        stats.c.column_id,
-        stats.c.value_count,
-        stats.c.null_count,
-        stats.c.min_value,
-        stats.c.max_value,
-        stats.c.contains_nan,
-    ).where(stats.c.table_id == table.id, stats.c.column_id.in_(column_ids))
-    row: Any
-    for row in connection.execute(query):
-        file_id, column_id, *statistics = row
-        if file_id in partition_ids:
-            columns[file_id][column_id] = ColumnStats(0, *statistics)
     values: Mapping[int, PartitionValues] = {}
     if any(field.column_id in column_ids for spec in specs.values() for field in spec.fields):
         values = partition_values(connection, t.file_partition_value.c.table_id == table.id)
-    return {
-        file_id
-        for file_id, partition_id in partition_ids.items()
-        if may_match(FileStats(columns.get(file_id, {}), partition_id, values.get(file_id, ())))
-    }
+    query = _files_with_stats(catalog, table, at, predicate, time_zone, column_ids)
+    found: set[int] = set()
+    row: Any
+    for row in connection.execute(query):
+        file_id, partition_id, *statistics = row
+        columns = {
+            column_id: ColumnStats(0, *statistics[start : start + len(_STATISTICS)])
+            for start, column_id in zip(count(0, len(_STATISTICS)), column_ids, strict=False)
+        }
+        if may_match(FileStats(columns, partition_id, values.get(file_id, ()))):
+            found.add(file_id)
+    return found
+
+
+_STATISTICS = ("value_count", "null_count", "min_value", "max_value", "contains_nan")
+
+
+def _files_with_stats(
+    catalog: Catalog, table: Table, at: int, predicate: Predicate, time_zone: str, column_ids: Sequence[int]
+) -> sa.Select[Any]:
+    """The files of a table that the database does not rule out, each with the statistics of these columns."""
+    data = t.data_file
+    stats = {column_id: t.file_column_stats.alias(f"stats_{column_id}") for column_id in column_ids}
+    source: sa.FromClause = data
+    selected: list[sa.ColumnElement[Any]] = [data.c.data_file_id, data.c.partition_id]
+    for column_id, of_file in stats.items():
+        of_column = sa.and_(of_file.c.table_id == table.id, of_file.c.column_id == column_id)
+        source = source.outerjoin(of_file, sa.and_(of_file.c.data_file_id == data.c.data_file_id, of_column))
+        selected += (of_file.c[name] for name in _STATISTICS)
+    condition = SqlPruning(catalog.database, table.columns, stats, session_time_zone(time_zone)).may_match(predicate)
+    query = sa.select(*selected).select_from(source).where(data.c.table_id == table.id, t.alive(data, at))
+    return query if condition is None else query.where(condition)
 
 
 def partition_values(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> dict[int, PartitionValues]:

@@ -41,6 +41,8 @@ class LiteralInterval:
     high: Any
     parse_bound: BoundParser
     """Parses the column's bounds to values that compare with `low` and `high`."""
+    is_day: bool = False
+    """Whether it is a day, counted since 1970. Other dates and times are in nanoseconds."""
 
     @property
     def is_point(self) -> bool:
@@ -138,7 +140,8 @@ def _time_interval(value: Value, type_: str, zone: datetime.tzinfo | None) -> Li
     if not isinstance(value, datetime.date):
         return None
     if type_ == "date" and not isinstance(value, datetime.datetime):
-        return _point((value - _EPOCH.date()).days, "date")
+        days = (value - _EPOCH.date()).days
+        return LiteralInterval(days, days, bound_parser("date"), is_day=True)
     moment = value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
     if type_ == "timestamptz":
         low, high = _instants(moment, zone)

@@ -48,7 +48,7 @@ FileTest: TypeAlias = Callable[[FileStats], bool]
 
 def needed_column_ids(predicate: Predicate, columns: Sequence[Column]) -> set[int]:
     """The ids of the columns whose statistics the compiled predicate needs."""
-    found = (_find_column(columns, path) for path in referenced_columns(predicate))
+    found = (find_column(columns, path) for path in referenced_columns(predicate))
     return {column.id for column in found if column is not None}
 
 
@@ -100,7 +100,7 @@ class _Compiler:
                 return None
             return lambda file: any(test(file) for test in alternatives if test)
         if isinstance(predicate, Comparison | In | StartsWith | IsNull | IsNotNull):
-            column = _find_column(self.columns, predicate.column)
+            column = find_column(self.columns, predicate.column)
             return self._column_test(predicate, column) if column is not None else None
         return None
 
@@ -286,7 +286,7 @@ def _buckets_of_literal(literal: LiteralInterval, value: Value, type_: str, buck
     return None  # a decimal may have had another scale when the file was written, and so another hash
 
 
-def _find_column(columns: Sequence[Column], path: ColumnPath) -> Column | None:
+def find_column(columns: Sequence[Column], path: ColumnPath) -> Column | None:
     """The column or struct field at the path; None for anything inside lists and maps."""
     found = find_path(tuple(columns), path)
     if not found or any(parent.type != "struct" for parent in found[:-1]):

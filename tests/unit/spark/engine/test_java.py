@@ -181,7 +181,8 @@ def test_a_folder_that_is_no_java_any_more(make_java: MakeJava) -> None:
             "WARNING: Using incubator modules: jdk.incubator.vector\n:: loading settings :: url = x\n"
             'Ivy Default Cache set to: /x\n\tconfs: [default]\nException in thread "main" java.lang.RuntimeException:'
             " [unresolved dependency: a#b;1: not found]\n\tat org.apache.spark.x(Y.scala:1)",
-            "RuntimeException: [unresolved dependency: a#b;1: not found]",
+            "the package a:b:1 cannot be downloaded (not found); where Maven Central cannot be reached, give its jar"
+            " and the jars that it needs in the setting spark.jars",
         ),
         ('Exception in thread "main" org.apache.spark.SparkException: Bad.\n\tat x', "SparkException: Bad."),
         ("Picked up JAVA_TOOL_OPTIONS: -Xmx1g\n", "it prints nothing"),

@@ -196,6 +196,14 @@ class Database:
         """An expression for a column of inlined rows whose values `duckdb_text.decode` can decode."""
         return column
 
+    def integer_of_text(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        """The integer that a text is in digits, as one that compares with 64-bit integers; NULL for other texts."""
+        raise NotImplementedError
+
+    def text_by_code_points(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        """An expression that compares with others of its kind as texts do by their code points."""
+        return text
+
     def quote(self, identifier: str) -> str:
         return '"' + identifier.replace('"', '""') + '"'
 

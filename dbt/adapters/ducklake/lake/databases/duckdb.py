@@ -95,6 +95,9 @@ class DuckDB(FileDatabase):
         finally:
             driver.unregister("lake_rows")
 
+    def integer_of_text(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.case((sa.func.regexp_full_match(text, "-?[0-9]{1,20}"), sa.try_cast(text, sa.Numeric(38, 0))))
+
     def inlined_type(self, column: Column) -> str:
         if column.type == "struct":
             fields = ", ".join(f"{self.quote(c.name)} {self.inlined_type(c)}" for c in column.children)

@@ -35,6 +35,12 @@ class MySQL(Database):
     def _in_current_schema(self) -> Sequence[sa.ColumnElement[bool]]:
         return [sa.column("table_schema") == sa.func.database()]
 
+    def integer_of_text(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.case((text.regexp_match("^-?[0-9]{1,20}$"), sa.cast(text, sa.Numeric(38, 0))))
+
+    def text_by_code_points(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.func.hex(text)  # whatever the collation is, and whatever it does with spaces at the end
+
     def quote(self, identifier: str) -> str:
         return "`" + identifier.replace("`", "``") + "`"
 

@@ -106,6 +106,12 @@ class Postgres(Database):
         stored = {name.lower(): name for name in names}
         return [stored.get(column.lower(), column) for column in columns]
 
+    def integer_of_text(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.case((text.regexp_match("^-?[0-9]{1,20}$"), sa.cast(text, sa.Numeric)))
+
+    def text_by_code_points(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.collate(text, "C")
+
     def decodable(self, column: sa.ColumnClause[Any], type_: str) -> sa.ColumnElement[Any]:
         if type_ in ("time", "timetz", "interval", "uuid"):
             return sa.cast(column, sa.String())

@@ -56,6 +56,13 @@ class Sqlite(FileDatabase):
         seconds = sa.cast(sa.func.strftime("%s", date_and_time), sa.Integer)
         return (seconds - offset) * 1_000_000 + sa.cast(microseconds, sa.Integer)
 
+    def integer_of_text(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        # Of larger integers CAST makes the largest one of 64 bits.
+        is_integer = sa.and_(
+            text.op("GLOB")("[-0-9]*"), sa.not_(sa.func.substr(text, 2).op("GLOB")("*[^0-9]*")), text != "-"
+        )
+        return sa.case((is_integer, sa.cast(text, sa.Integer)))
+
     def inlined_type(self, column: Column) -> str:
         if column.type == "boolean" or column.type in SMALL_INTEGERS:
             return "BIGINT"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
 from ...lake.errors import NotFoundError, SchemaChangeError
@@ -11,6 +10,7 @@ from ...lake.snapshot import Table
 from ...lake.types import find_path
 from ..sql import statements as st
 from ..sql.defaults import default_sql
+from ..sql.quoting import quoted
 from .command_context import CommandContext
 from .literal_casts import cast_literal_columns, with_cast
 from .overwrite import insert_overwrite
@@ -71,11 +71,10 @@ def _table_rows(rows: DataFrame, table: Table, statement: st.Insert) -> DataFram
             raise SchemaChangeError(f"column {name} of table {table.name} is given twice")
         index_of[column[0].name] = index
     rows = rows.toDF(*(f"_lake_{i}" for i in range(len(names))))
-    return rows.select(
-        *(
-            F.col(f"_lake_{index_of[c.name]}").alias(c.name)
-            if c.name in index_of
-            else F.expr(with_cast(static.get(c.name.lower()) or default_sql(c), (c,), table)).alias(c.name)
-            for c in table.columns
-        )
+    values = (
+        f"_lake_{index_of[c.name]}"
+        if c.name in index_of
+        else with_cast(static.get(c.name.lower()) or default_sql(c), (c,), table)
+        for c in table.columns
     )
+    return rows.selectExpr(*(f"{value} as {quoted(c.name)}" for value, c in zip(values, table.columns, strict=True)))

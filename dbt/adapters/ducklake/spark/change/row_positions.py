@@ -16,6 +16,7 @@ from ..read.deletion_masks import deleted_positions
 from ..read.parquet import FILE_POOL, FileReader
 from ..read.position_keys import position_keys
 from ..read.scan import FILE, POSITION, TableScan
+from ..sql.quoting import quoted, string_literal
 
 MAX_DRIVER_ROWS = 20_000_000
 """Scans of up to this many rows have their positions collected straight away: at most 160 MB."""
@@ -121,14 +122,13 @@ def _collect(rows: DataFrame, scan: TableScan, action_column: str | None) -> tup
     file keys would be most of the data.
     """
     salt, offsets = position_keys({key: f.record_count for key, f in scan.files_by_key.items()})
-    salted = F.concat(FILE, F.lit(salt)) if salt else F.col(FILE)
-    position_key = F.xxhash64(salted) + F.col(POSITION)
-    columns = [F.when(F.col(FILE).isNotNull(), position_key).alias(_POSITION_KEY)]
+    salted = f"concat({FILE}, {string_literal(salt)})" if salt else FILE
+    columns = [f"if({FILE} is not null, xxhash64({salted}) + {POSITION}, null) as {_POSITION_KEY}"]
     if scan.inlined is not None:
-        columns.append(F.when(F.col(FILE).isNull(), F.col(POSITION)).alias(POSITION))
+        columns.append(f"if({FILE} is null, {POSITION}, null) as {POSITION}")
     if action_column is not None:
-        columns.append(F.col(action_column).isNotNull().alias(_IS_CHANGED))
-    every = rows.select(*columns).toArrow()
+        columns.append(f"{quoted(action_column)} is not null as {_IS_CHANGED}")
+    every = rows.selectExpr(*columns).toArrow()
     changed = every if action_column is None else every.filter(pc.field(_IS_CHANGED))
     by_file = _split_by_file(every, offsets)
     return by_file, by_file if len(changed) == len(every) else _split_by_file(changed, offsets)

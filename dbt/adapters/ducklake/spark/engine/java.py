@@ -130,8 +130,17 @@ _NOT_AN_ERROR = re.compile(
 )
 
 
+_UNRESOLVED = re.compile(r"unresolved dependency: ([^#\s]+)#([^;\s]+);([^\s:]+): ([^\]\n]*)")
+
+
 def first_error_line(output: str) -> str:
     """The first line of a JVM's output that says what is wrong, without a stack trace."""
+    if package := _UNRESOLVED.search(output):
+        name = ":".join(package.group(1, 2, 3))
+        return (
+            f"the package {name} cannot be downloaded ({package[4]}); where Maven Central cannot be reached, give its"
+            " jar and the jars that it needs in the setting spark.jars"
+        )
     lines = [line.rstrip() for line in output.splitlines() if not _NOT_AN_ERROR.match(line)]
     if not lines:
         return "it prints nothing"

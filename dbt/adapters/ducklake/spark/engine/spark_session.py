@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ START_SETTINGS: Mapping[str, str] = {
 _DOUBLE_QUOTED_NAMES = {"spark.sql.ansi.doubleQuotedIdentifiers": "false", "spark.sql.ansi.enabled": "true"}
 """The settings with which `"..."` is a name, and their defaults. Both have to be true."""
 
+_COMMIT_PROTOCOL = {COMMIT_PROTOCOL_SETTING: COMMIT_PROTOCOL}
+"""The setting of a server that has our jar. A session in this process gets it when it has started."""
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _JARS = "spark.jars"
 _LOG_CONFIG = (Path(__file__).parent / "log4j2.properties").as_uri()
@@ -154,8 +157,7 @@ class Engine:
                 for key, value in self._settings().items():
                     if key not in self._config:
                         spark.conf.set(key, value)
-                if self._provided is not None and _has_commit_protocol(spark):
-                    spark.conf.set(COMMIT_PROTOCOL_SETTING, COMMIT_PROTOCOL)
+                _set_commit_protocol(spark)
                 self._connect_progress.register(spark)
                 self._spark = spark
             spark = self._spark
@@ -241,7 +243,7 @@ class Engine:
             check_reachable(self._remote)
             builder = builder.remote(self._remote)
             if self._remote.startswith("local"):  # PySpark starts the server
-                settings = self._with_own_classes(settings)
+                settings = {**_COMMIT_PROTOCOL, **self._with_own_classes(settings)}
         else:
             builder = builder.master(self._master or "local[*]")
             settings = self._start_settings()
@@ -250,7 +252,9 @@ class Engine:
         if not self._remote:
             start_jvm({key: _setting_text(value) for key, value in settings.items()})
         try:
-            spark: SparkSession = builder.getOrCreate()
+            with warnings.catch_warnings():  # the server has been started with the jars, and its session need not have
+                warnings.filterwarnings("ignore", message="Failed to set spark.jars")
+                spark: SparkSession = builder.getOrCreate()
         except Exception as error:
             raise LakeError(f"Spark can not be started: {_failure_text(error)}") from error
         return spark
@@ -266,12 +270,13 @@ class Engine:
         """The settings of a Spark that is started here, with our jar beside the user's, and connectors of stores."""
         jars = ",".join(filter(None, (self._config.get(_JARS), str(JAR))))
         connectors = start_settings(self._schemes, self._config)
-        return {COMMIT_PROTOCOL_SETTING: COMMIT_PROTOCOL, **settings, **connectors, _JARS: jars}
+        return {**settings, **connectors, _JARS: jars}
 
     def warm_server(self) -> WarmServer:
         """The server that `keep_alive` keeps, whether or not it runs."""
         if self._warm_server is None:
             settings = {key: _setting_text(value) for key, value in self._start_settings().items()}
+            settings = {**_COMMIT_PROTOCOL, **settings}
             self._warm_server = WarmServer(self._project, self._master or "local[*]", settings)
         return self._warm_server
 
@@ -299,16 +304,17 @@ class Engine:
                 self._warm_server.release()
 
 
-def _has_commit_protocol(spark: SparkSession) -> bool:
-    """Whether a session of the caller's has our jar, and no commit protocol of the caller's."""
+def _set_commit_protocol(spark: SparkSession) -> None:
+    """Sets our commit protocol where the JVM has it, and the session has no other one.
+
+    The session may be the caller's, or one that was there before one was to be started, and lack the jar.
+    """
     if is_connect(spark) or spark.conf.get(COMMIT_PROTOCOL_SETTING, None) is not None:
-        return False
+        return
     jvm: Any = spark._jvm
-    try:
+    with suppress(Py4JJavaError):
         jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(COMMIT_PROTOCOL)
-    except Py4JJavaError:
-        return False
-    return True
+        spark.conf.set(COMMIT_PROTOCOL_SETTING, COMMIT_PROTOCOL)
 
 
 def _setting_text(value: Any) -> str:

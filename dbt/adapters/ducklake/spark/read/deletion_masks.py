@@ -121,7 +121,7 @@ class _DeletionMasks:
         if numbers is not None:
             return numbers, numbers.column(F.col("_metadata.file_size"))
         numbers = _FileNumbers.distinguishing({f.id: key_hash(self._file_keys.key(f.path)) for f in self.files})
-        return None if numbers is None else (numbers, numbers.column(F.xxhash64(self._file_keys.column())))
+        return None if numbers is None else (numbers, numbers.column(F.expr(f"xxhash64({self._file_keys.sql()})")))
 
     @cached_property
     def _file_keys(self) -> FileKeys:
@@ -199,7 +199,7 @@ class _DeletionMasks:
             return F.shiftleft(file_number, 40), {i: n << 40 for i, n in numbers.by_file_id.items()}
         keys = {f.id: self._file_keys.key(f.path) for f in self.files}
         salt, by_key = position_keys({keys[f.id]: f.record_count for f in self.files})
-        key = self._file_keys.column()
+        key = F.expr(self._file_keys.sql())
         hashed = F.xxhash64(F.concat(key, F.lit(salt)) if salt else key)
         return hashed, {f.id: by_key[keys[f.id]] for f in self.files}
 

@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from ...lake.paths import spark_path
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9._=/-]+")
@@ -43,22 +40,20 @@ class FileKeys:
     def key(self, path: str) -> str:
         return base_name(path) if self.depth == 1 else _end(_url(path), self.depth)
 
-    def column(self) -> Column:
-        """The column with the key of a row's file."""
-        if self.depth == 1:
-            key = F.col("_metadata.file_name")
-        else:
-            key = F.substring_index(F.col("_metadata.file_path"), "/", -self.depth)
-        return key if self.is_plain else url_decoded(key)
+    def sql(self) -> str:
+        """The SQL for the key of a row's file."""
+        end_of_path = f"substring_index(_metadata.file_path, '/', {-self.depth})"
+        key = "_metadata.file_name" if self.depth == 1 else end_of_path
+        return key if self.is_plain else url_decoded_sql(key)
 
 
 def base_name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
-def url_decoded(text: Column) -> Column:
-    """The decoded text of a URL path, in which a plus is a plus and no space."""
-    return F.url_decode(F.regexp_replace(text, r"\+", "%2B"))
+def url_decoded_sql(text: str) -> str:
+    """The SQL for the decoded text of a URL path, in which a plus is a plus and no space."""
+    return f"url_decode(replace({text}, '+', '%2B'))"
 
 
 def _url(path: str) -> str:

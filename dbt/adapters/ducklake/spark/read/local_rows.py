@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql import types as s
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -25,4 +24,4 @@ def arrow_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def empty_dataframe(spark: SparkSession, schema: s.StructType) -> DataFrame:
-    return spark.range(0).select(*(F.lit(None).cast(f.dataType).alias(f.name) for f in schema.fields))
+    return spark.range(0).select().to(schema)  # which adds columns that are missing

@@ -15,8 +15,9 @@ from pyspark.sql import types as s
 from ...lake.files import NameMap, NameMapEntry
 from ...lake.partition_values import HIVE_NULL
 from ...lake.types import Column
+from ..sql.quoting import string_literal
 from ..sql.types import EXISTS_DEFAULT, has_scan_default, initial_default_literal, query_type, read_type
-from .file_keys import url_decoded
+from .file_keys import url_decoded_sql
 
 
 def mapped_field(column: Column, name_map: NameMap, physical: Mapping[int, str]) -> s.StructField:
@@ -58,12 +59,12 @@ def with_partition_values(rows: DataFrame, columns: Sequence[Column], name_map: 
     for column in columns:
         if column.id in sources:
             # The path is URL-encoded by Spark, and the folder's value once more by its writer.
-            path = url_decoded(F.col("_metadata.file_path"))
-            folder = F.regexp_extract(path, f"/{_literal_pattern(sources[column.id])}=([^/=]*)/", 1)
-            is_null = (folder == HIVE_NULL) | (F.upper(folder) == "NULL")
+            pattern = f"/{_literal_pattern(sources[column.id])}=([^/=]*)/"
+            folder = f"regexp_extract({url_decoded_sql('_metadata.file_path')}, {string_literal(pattern)}, 1)"
+            is_null = f"{folder} = '{HIVE_NULL}' or upper({folder}) = 'NULL'"
             if column.type != "varchar":
-                is_null |= folder == ""
-            value = F.when(~is_null, url_decoded(folder))
+                is_null += f" or {folder} = ''"
+            value = F.expr(f"if({is_null}, null, {url_decoded_sql(folder)})")
             rows = rows.withColumn(_missing_name(column), value.cast(query_type(column)))
     return rows
 

@@ -26,7 +26,7 @@ from ...lake.snapshot_loader import ColumnHistory
 from ...lake.types import Column
 from ..sql.decoding import decode, decode_as_text, int128_of_text, needs_decoding, timestamp_ns_of_text
 from ..sql.kept_text import as_text, is_kept_as_text, kept_text_name
-from ..sql.quoting import quoted
+from ..sql.quoting import quoted, string_literal
 from ..sql.safe_predicates import safe_part
 from ..sql.types import convert_leaves, query_type, read_field
 from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID, VIRTUAL_COLUMNS
@@ -267,30 +267,31 @@ class _Scanner:
         nested = [(f.name, c) for f, c in zip(fields, self.columns, strict=True) if c.children]
         if name_map is not None and nested:  # a cast goes by position: from the file's field names to the table's
             rows = rows.withColumns({n: F.col(quoted(n)).cast(read_field(c, physical).dataType) for n, c in nested})
-        result, texts = [], []
+        result: list[str | SparkColumn] = []
+        texts: list[SparkColumn] = []
         for field, column in zip(fields, self.columns, strict=True):
             name = quoted(field.name)
-            value = F.col(name) if column.id in in_path else F.expr(decode(name, column, physical))
+            value = name if column.id in in_path else decode(name, column, physical)
             if column.children and needs_decoding(column, physical):
-                value = value.cast(query_type(column))  # a field is nullable where all rows have its default, too
-            result.append(value.alias(column.name))
+                # A field is nullable where all rows have its default, too.
+                result.append(F.expr(value).cast(query_type(column)).alias(column.name))
+            else:
+                result.append(f"{value} as {quoted(column.name)}")
             if column in self.text_columns:
                 text = F.expr(decode_as_text(name, column, physical)) if column.id not in in_path else F.col(name)
                 texts.append(text.cast(query_type(as_text(column))).alias(kept_text_name(column)))
         is_located_by_path = group.only_file_id is None
-        file_key = self.scan.file_keys.column() if is_located_by_path else F.lit(self.scan.file_key(files[0]))
+        file_key = self.scan.file_keys.sql() if is_located_by_path else string_literal(self.scan.file_key(files[0]))
         if self.with_virtual_columns:
             rows, row_id, snapshot_id = self._virtual_columns(rows, files, file_key)
-            result += [row_id.alias(ROW_ID), snapshot_id.alias(SNAPSHOT_ID)]
+            result += [f"{row_id} as {ROW_ID}", f"{snapshot_id} as {SNAPSHOT_ID}"]
         if self.with_row_positions:
-            position = F.col("_metadata.row_index").alias(POSITION)
-            result += [file_key.alias(FILE), position, F.col(INTERNAL_ROW_ID.name).alias(OWN_ROW_ID)]
-        return rows.select(*result, *texts)
+            own_row_id = f"{INTERNAL_ROW_ID.name} as {OWN_ROW_ID}"
+            result += [f"{file_key} as {FILE}", f"_metadata.row_index as {POSITION}", own_row_id]
+        return _select(rows, [*result, *texts])
 
-    def _virtual_columns(
-        self, rows: DataFrame, files: Sequence[DataFile], file_key: SparkColumn
-    ) -> tuple[DataFrame, SparkColumn, SparkColumn]:
-        """The rows joined with their files' metadata, and the columns for the row id and the snapshot id.
+    def _virtual_columns(self, rows: DataFrame, files: Sequence[DataFile], file_key: str) -> tuple[DataFrame, str, str]:
+        """The rows joined with their files' metadata, and the SQL for the row id and the snapshot id.
 
         Both are the values stored with the row if it has them. Otherwise the row id is the file's first one plus
         the row's position, and the snapshot is the file's.
@@ -302,10 +303,10 @@ class _Scanner:
             _lake_row_id=pa.int64(),
             _lake_snapshot=pa.int64(),
         )
-        rows = rows.withColumn("_lake_position", F.col("_metadata.row_index")).withColumn("_lake_key", file_key)
-        rows = rows.join(F.broadcast(origins), F.col("_lake_key") == F.col("_lake_file"), "left")
-        row_id = F.coalesce(F.col(INTERNAL_ROW_ID.name), F.col("_lake_row_id") + F.col("_lake_position"))
-        return rows, row_id, F.coalesce(F.col(INTERNAL_SNAPSHOT_ID.name), F.col("_lake_snapshot"))
+        rows = rows.selectExpr("*", "_metadata.row_index as _lake_position", f"{file_key} as _lake_key")
+        rows = rows.join(F.broadcast(origins), F.expr("_lake_key = _lake_file"), "left")
+        row_id = f"coalesce({INTERNAL_ROW_ID.name}, _lake_row_id + _lake_position)"
+        return rows, row_id, f"coalesce({INTERNAL_SNAPSHOT_ID.name}, _lake_snapshot)"
 
     # -- inlined rows
 
@@ -327,6 +328,14 @@ class _Scanner:
                 text = F.col(f"c{i}").cast(query_type(as_text(column)))
                 result.append(text.alias(kept_text_name(column)))
         return rows.select(*result)
+
+
+def _select(rows: DataFrame, columns: Sequence[str | SparkColumn]) -> DataFrame:
+    """The columns, each an expression or its SQL. SQL needs fewer calls of the JVM."""
+    texts = [column for column in columns if isinstance(column, str)]
+    if len(texts) == len(columns):
+        return rows.selectExpr(*texts)
+    return rows.select(*(F.expr(column) if isinstance(column, str) else column for column in columns))
 
 
 def _inlined_value(name: str, column: Column) -> SparkColumn:

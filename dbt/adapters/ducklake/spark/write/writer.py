@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column as SparkColumn
@@ -17,6 +17,7 @@ from ..read.scan import INTERNAL_ROW_ID, INTERNAL_SNAPSHOT_ID
 from ..sql.kept_text import as_text
 from ..sql.quoting import quoted
 from ..sql.types import query_type, written_field
+from .columns import NamedColumn, with_metadata
 from .data_files import (
     MAX_STATISTICS_LENGTH,
     check_not_null,
@@ -142,41 +143,40 @@ def to_table_schema(
     fields = [s.StructField(c.name, query_type(c), True) for c in columns]
     internal = {row_id: INTERNAL_ROW_ID, snapshot_id: INTERNAL_SNAPSHOT_ID}
     fields += [s.StructField(name, s.LongType(), True) for name in internal if name is not None]
-    rows = with_wkb(rows, columns).to(s.StructType(fields))
-    # Aliases carry the field ids. With `to` they would be lost where the optimizer replaces a column by the expression
-    # that computes it.
-    written = [_written_column(c) for c in columns]
-    by_name = name_map_of(columns) is not None
-    for name, field in internal.items():
-        if name is not None:
-            written += _internal_columns(F.col(name), field, by_name)
-    return with_end_of_day(rows, columns).select(*written)
+    rows = with_end_of_day(with_wkb(rows, columns).to(s.StructType(fields)), columns)
+    return with_metadata(
+        rows, [*map(_written, columns), *_internal_columns(internal, name_map_of(columns) is not None)]
+    )
 
 
-def _internal_columns(value: SparkColumn, field: s.StructField, by_name: bool) -> list[SparkColumn]:
-    """An internal column as the reference finds it: by field id, or in name-mapped files by a name that is the id.
+def _internal_columns(internal: Mapping[str | None, s.StructField], by_name: bool) -> Iterator[NamedColumn]:
+    """Internal columns as the reference finds them: by field id, or in name-mapped files by a name that is the id.
 
     Only the column with the usual name has the id: Spark finds a column by its id, but the statistics for a filter by
     its name.
     """
-    column = value.alias(field.name, metadata=field.metadata)
-    return [value.alias(str(field.metadata["parquet.field.id"])), column] if by_name else [column]
+    for name, field in internal.items():
+        if name is not None:
+            if by_name:
+                yield NamedColumn(str(field.metadata["parquet.field.id"]), quoted(name))
+            yield NamedColumn(field.name, quoted(name), field.metadata)
 
 
-def _written_column(column: Column) -> SparkColumn:
+def _written(column: Column) -> NamedColumn:
     field = written_field(column)
-    value = F.expr(encode(quoted(column.name), column))
+    sql = encode(quoted(column.name), column)
+    value: str | SparkColumn = sql
     if column.children:
-        value = value.cast(field.dataType)
+        value = nested = F.expr(sql).cast(field.dataType)
         if not column.nulls_allowed:
             message = f"column {column.name} is NOT NULL, and a row has no value for it"
-            value = F.when(value.isNull(), F.raise_error(F.lit(message))).otherwise(value)
+            value = F.when(nested.isNull(), F.raise_error(F.lit(message))).otherwise(nested)
     metadata = dict(field.metadata)
     if column.type == "variant":
         # Spark drops an alias with the name and the metadata of the column in the scan, and then replaces variants in
         # the scan by columns without metadata.
         metadata["lake.written"] = True
-    return value.alias(column.name, metadata=metadata)
+    return NamedColumn(column.name, value, metadata)
 
 
 def _writer_options(target: WriteTarget, bytes_per_row: float | None) -> dict[str, str]:
