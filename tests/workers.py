@@ -86,19 +86,19 @@ def append_often(number: int, catalog: str, data_path: str, times: int) -> int:
 
 
 def append_for(number: int, catalog: str, data_path: str, seconds: float, duckdb_writers: int) -> list[int]:
-    """Appends to main.t for some seconds, and answers the snapshots; the first writers are DuckDB, and answer zeros."""
+    """Appends to main.t for some seconds, at least once, and answers the snapshots; the first writers are DuckDB, and answer zeros."""
     end, turn, snapshots = time.monotonic() + seconds, 0, []
     if number < duckdb_writers:
         connection = reference.connect(catalog, data_path)
         connection.execute("SET ducklake_max_retry_count = 1000")
-        while time.monotonic() < end:
+        while time.monotonic() < end or not snapshots:
             connection.execute(f"INSERT INTO t SELECT {number}, 'theirs' FROM range(20)")
             snapshots.append(0)
         connection.close()
         return snapshots
     lake = Catalog.open(catalog, data_path, retry=PATIENT)
     loader = Snapshots(lake)
-    while time.monotonic() < end:
+    while time.monotonic() < end or not snapshots:
         transaction = Transaction.begin(lake, loader)
         transaction.commit_info = CommitInfo(f"writer {number}", f"append {turn}")
         transaction.append(transaction.state.table("main", "t"), [paper_file(f"{number}-{turn}.parquet", number + 1)])
