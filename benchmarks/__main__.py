@@ -14,6 +14,7 @@ from pathlib import Path
 
 from . import (
     catalog,
+    commits,
     compaction,
     dbt_runs,
     encryption,
@@ -30,6 +31,7 @@ SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
     "write": write.run,
     "scan": scan.run,
     "catalog": catalog.run,
+    "commits": commits.run,
     "compaction": compaction.run,
     "streaming": streaming.run,
     "encryption": encryption.run,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from dbt.adapters.ducklake.lake.snapshot_loader import Snapshots
 from dbt.adapters.ducklake.lake.stats import ColumnStats
 from dbt.adapters.ducklake.lake.transaction import Transaction
 
+from . import reference
 from .lakes import PATIENT
 
 spawn = multiprocessing.get_context("spawn")
@@ -81,6 +83,46 @@ def append_often(number: int, catalog: str, data_path: str, times: int) -> int:
         transaction.append(table, [paper_file(f"{number}-{turn}.parquet", number + 1)])
         attempts += transaction.commit().attempts
     return attempts
+
+
+def append_for(number: int, catalog: str, data_path: str, seconds: float, duckdb_writers: int) -> list[int]:
+    """Appends to main.t for some seconds, at least once, and answers the snapshots.
+
+    The first writers are DuckDB, and answer zeros.
+    """
+    end, turn, snapshots = time.monotonic() + seconds, 0, []
+    if number < duckdb_writers:
+        connection = reference.connect(catalog, data_path)
+        connection.execute("SET ducklake_max_retry_count = 1000")
+        while time.monotonic() < end or not snapshots:
+            connection.execute(f"INSERT INTO t SELECT {number}, 'theirs' FROM range(20)")
+            snapshots.append(0)
+        connection.close()
+        return snapshots
+    lake = Catalog.open(catalog, data_path, retry=PATIENT)
+    loader = Snapshots(lake)
+    while time.monotonic() < end or not snapshots:
+        transaction = Transaction.begin(lake, loader)
+        transaction.commit_info = CommitInfo(f"writer {number}", f"append {turn}")
+        transaction.append(transaction.state.table("main", "t"), [paper_file(f"{number}-{turn}.parquet", number + 1)])
+        snapshots.append(transaction.commit().snapshot.id)
+        turn += 1
+    return snapshots
+
+
+def stop_in_a_commit(catalog: str, data_path: str, schema: str | None, stopped: Any) -> None:
+    """Begins a commit, and stays in it for a minute."""
+    lake = Catalog.open(catalog, data_path, metadata_schema=schema)
+    transaction = Transaction.begin(lake, Snapshots(lake))
+    transaction.append(transaction.state.table("main", "t"), [paper_file("stopped.parquet", 1)])
+
+    @sa.event.listens_for(lake._engine, "before_cursor_execute")
+    def _(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        if statement.startswith("INSERT"):
+            stopped.set()
+            time.sleep(60)
+
+    transaction.commit()
 
 
 def die_in_a_commit(catalog: str, data_path: str, after: int) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from dbt.adapters.ducklake.lake import tables as t
+from dbt.adapters.ducklake.lake.deletes import NewDeleteFile, PositionDeletes
 from dbt.adapters.ducklake.lake.errors import ConflictError
 from dbt.adapters.ducklake.lake.retry import Retry
 
 from ...lakes import Lake, columns
-from ...workers import append_often, die_in_a_commit, in_processes, paper_file, spawn
+from ...workers import append_for, append_often, die_in_a_commit, in_processes, paper_file, spawn, stop_in_a_commit
 from .catalogs import NewLake, every_catalog, every_reference_catalog
 from .staged_changes import alter, delete, insert
 
@@ -59,6 +63,116 @@ def test_appends_of_processes_all_land_once(kind: str, new_lake: NewLake) -> Non
     attempts = in_processes(4, append_often, lake.address.catalog, lake.address.data_path, 8)
     assert all(isinstance(a, int) for a in attempts), attempts
     _assert_all_landed(lake, 4, 8)
+
+
+@pytest.mark.processes
+def test_commits_of_many_processes_beside_duckdb_all_land_once(new_lake: NewLake) -> None:
+    lake, duckdb_writers = Lake(new_lake("postgres")), 2
+    lake.create()
+    address = lake.address
+    answers = in_processes(10, append_for, address.catalog, address.data_path, 3.0, duckdb_writers)
+    assert all(isinstance(answer, list) and answer for answer in answers), answers
+    reported = [snapshot for answer in answers for snapshot in answer]
+    ours, theirs = [snapshot for snapshot in reported if snapshot], reported.count(0)
+    snapshots = sorted(s["snapshot_id"] for s in lake.rows(t.snapshot))
+    assert snapshots == list(range(2 + len(reported)))
+    authors = {r["snapshot_id"]: r["author"] for r in lake.rows(t.snapshot_changes)}
+    assert sorted(i for i, author in authors.items() if author) == sorted(ours)
+    files = sorted(lake.rows(t.data_file), key=lambda f: f["row_id_start"])
+    assert len({f["path"] for f in files}) == len({f["data_file_id"] for f in files}) == len(files) == len(reported)
+    position = 0
+    for file in files:
+        assert file["row_id_start"] == position
+        position += file["record_count"]
+        author = authors[file["begin_snapshot"]]
+        assert (author is None) == (file["record_count"] == 20)
+        assert author is None or file["path"].startswith(author.removeprefix("writer ") + "-")
+    (stats,) = lake.rows(t.table_stats)
+    assert (stats["next_row_id"], stats["record_count"]) == (position, position)
+    assert sum(f["record_count"] == 20 for f in files) == theirs
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("kind", ["postgres"])
+def test_a_commit_waits_for_another_one_of_its_lake_until_that_is_gone(kind: str, new_lake: NewLake) -> None:
+    address = new_lake(kind)
+    lake, other = Lake(address, metadata_schema="one"), Lake(address, metadata_schema="two")
+    lake.create()
+    other.create()
+    stopped = spawn.Event()
+    process = spawn.Process(target=stop_in_a_commit, args=(address.catalog, address.data_path, "one", stopped))
+    process.start()
+    assert stopped.wait(120)
+    other.append({"id": [1], "name": ["does not wait"]})
+    tx = lake.begin()  # neither does a reader
+    insert(tx)
+    with ThreadPoolExecutor(1) as pool:
+        commit = pool.submit(tx.commit)
+        with pytest.raises(TimeoutError):
+            commit.result(1.5)
+        process.kill()
+        committed = commit.result(60)
+    process.join()
+    assert (committed.snapshot.id, committed.attempts) == (2, 1)
+    assert "stopped.parquet" not in [f["path"] for f in lake.rows(t.data_file)]
+
+
+def test_a_commit_to_many_tables_reads_the_catalog_twice(new_lake: NewLake) -> None:
+    """Others wait meanwhile."""
+    lake = Lake(new_lake("sqlite"))
+    names = [f"t{n}" for n in range(5)]
+    for name in names:
+        lake.create(name)
+        lake.append({"id": [1], "name": ["a"]}, name)
+    tx = lake.begin()
+    for name in names:
+        tx.append(tx.state.table("main", name), [paper_file(f"{name}.parquet", 3)])
+    lake.append({"id": [2], "name": ["b"]}, "t0")
+    queries: list[str] = []
+
+    @sa.event.listens_for(lake.catalog._engine, "before_cursor_execute")
+    def _(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        queries.extend([statement] * statement.startswith("SELECT"))
+
+    tx.commit()
+    assert len(queries) == 2, queries
+    counts = {row["table_id"]: row["record_count"] for row in lake.rows(t.table_stats)}
+    assert sorted(counts.values()) == [4, 4, 4, 4, 5]
+
+
+def test_a_delete_commits_although_others_do_while_its_files_are_written(
+    new_lake: NewLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A delete file that replaces another one names the snapshot that the commit becomes."""
+    lake = Lake(new_lake("sqlite"))
+    lake.create()
+    with lake.transaction() as tx:
+        tx.append(tx.state.table("main", "t"), [paper_file("t.parquet", 10)])
+    tx = lake.begin()
+    file = NewDeleteFile("d.parquet", True, 1, 10, 10, first_snapshot=1, last_snapshot=3)
+    tx.delete_positions(tx.state.table("main", "t"), {0: PositionDeletes(file)}, {0: 10})
+    engine, open_writes, written = lake.catalog._engine, [0], []
+
+    @sa.event.listens_for(engine, "begin")
+    def _(connection: sa.Connection) -> None:
+        open_writes[0] = connection.get_execution_options()["lake_write"]
+
+    @sa.event.listens_for(engine, "commit")
+    def _(connection: sa.Connection) -> None:
+        open_writes[0] = False
+
+    def write_anew(store: Any, folder: str, staged: Any, snapshot: int) -> Any:
+        written.append(snapshot)
+        if not open_writes[0] and len(written) < 6:
+            with lake.transaction() as other:
+                insert(other)
+        return {i: replace(d, delete_file=replace(d.delete_file, last_snapshot=snapshot)) for i, d in staged.items()}
+
+    monkeypatch.setattr("dbt.adapters.ducklake.lake.deletes.position_deletes_for_snapshot", write_anew)
+    with lake.transaction() as other:
+        insert(other)
+    assert tx.commit().snapshot.id == 6
+    assert written == [4, 5, 6]
 
 
 @every_catalog

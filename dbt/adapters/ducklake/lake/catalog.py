@@ -70,6 +70,38 @@ class Commit:
     extra_info: str | None
 
 
+@dataclass(frozen=True)
+class NewSnapshots:
+    """The snapshots that were committed since another one."""
+
+    latest: SnapshotInfo
+    """The newest of the lake, which may be the other one."""
+    commits: tuple[Commit, ...]
+    is_complete: bool
+    """Whether none of them is expired, nor the other one."""
+
+
+_FORMAT = sa.select(t.ducklake_metadata.c.value).where(
+    t.ducklake_metadata.c.key == "version", t.ducklake_metadata.c.scope.is_(None)
+)
+"""The format version that the catalog has."""
+
+_NEW_SNAPSHOTS = (
+    sa.select(
+        t.snapshot,
+        t.snapshot_changes.c.changes_made,
+        t.snapshot_changes.c.author,
+        t.snapshot_changes.c.commit_message,
+        t.snapshot_changes.c.commit_extra_info,
+        _FORMAT.scalar_subquery().label("format_version"),
+    )
+    .select_from(t.snapshot.outerjoin(t.snapshot_changes, t.snapshot.c.snapshot_id == t.snapshot_changes.c.snapshot_id))
+    .where(t.snapshot.c.snapshot_id >= sa.bindparam("base_id"))
+    .order_by(t.snapshot.c.snapshot_id)
+)
+"""Made once, because other writers wait while it is executed."""
+
+
 class Catalog:
     """The catalog of one lake. Threads may share it."""
 
@@ -198,10 +230,10 @@ class Catalog:
             raise CatalogError(f"the catalog in {self.database.location} can not be read: {reason}") from error
 
     @contextmanager
-    def write(self) -> Iterator[sa.Connection]:
-        """A short write transaction, for one attempt to commit."""
+    def write(self, in_line: bool = False) -> Iterator[sa.Connection]:
+        """A short write transaction, for one attempt to commit. With `in_line`, `wait_in_line` is its first query."""
         self.check_writable()
-        with self.database.transaction(self._engine, write=True) as connection:
+        with self.database.transaction(self._engine, write=True, in_line=in_line) as connection:
             yield connection
 
     def sql_text(self, query: sa.Select[Any]) -> str:
@@ -249,9 +281,9 @@ class Catalog:
 
     def check_format(self, connection: sa.Connection) -> None:
         """Raises if the lake was migrated to another format version since it was opened."""
-        setting = t.ducklake_metadata
-        query = sa.select(setting.c.value).where(setting.c.key == "version", setting.c.scope.is_(None))
-        current = connection.scalar(query)
+        self._check_format_is(connection.scalar(_FORMAT))
+
+    def _check_format_is(self, current: str | None) -> None:
         if current != self.format.name:
             raise CatalogError(
                 f"the lake in {self.database.location} was migrated from format version {self.format.name} to {current}"
@@ -270,6 +302,21 @@ class Catalog:
         latest_id = sa.select(sa.func.max(t.snapshot.c.snapshot_id)).scalar_subquery()
         row = connection.execute(sa.select(t.snapshot).where(t.snapshot.c.snapshot_id == latest_id)).one()
         return SnapshotInfo.from_row(row)
+
+    def new_snapshots(self, connection: sa.Connection, base: SnapshotInfo) -> NewSnapshots:
+        """What was committed since a snapshot, with one query. Checks the format version as well."""
+        rows = connection.execute(_NEW_SNAPSHOTS, {"base_id": base.id}).all()
+        if not rows:
+            self.check_format(connection)
+            return NewSnapshots(self.latest_snapshot(connection), (), is_complete=False)
+        self._check_format_is(rows[0].format_version)
+        latest = SnapshotInfo.from_row(rows[-1][: len(t.snapshot.columns)])
+        commits = tuple(
+            Commit(r.snapshot_id, r.changes_made or "", r.author, r.commit_message, r.commit_extra_info)
+            for r in rows
+            if r.snapshot_id > base.id
+        )
+        return NewSnapshots(latest, commits, is_complete=len(rows) == latest.id - base.id + 1)
 
     def snapshot_at_version(self, connection: sa.Connection, version: int) -> SnapshotInfo:
         ids = t.snapshot.c.snapshot_id

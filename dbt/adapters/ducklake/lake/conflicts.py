@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .catalog import Commit
@@ -67,7 +67,7 @@ class IntendedChanges:
     """The qualified name of each table and view by id, for error messages."""
 
 
-def check_conflicts(intended: IntendedChanges, commits: list[Commit]) -> None:
+def check_conflicts(intended: IntendedChanges, commits: Sequence[Commit]) -> None:
     """Raises a ConflictError if one of the concurrent commits conflicts with the intended changes."""
     for commit in commits:
         for intended_text, concurrent_text in _conflicts(intended, parse_changes(commit.changes_made)):
@@ -75,7 +75,7 @@ def check_conflicts(intended: IntendedChanges, commits: list[Commit]) -> None:
 
 
 def table_conflict_error(
-    table_id: int, intended_text: str, commits: list[Commit], concurrent_text: str
+    table_id: int, intended_text: str, commits: Sequence[Commit], concurrent_text: str
 ) -> ConflictError:
     """The error for a conflict with one of the commits that changed a table, if it is not known with which."""
     on_table = [

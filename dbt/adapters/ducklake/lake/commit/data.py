@@ -17,7 +17,7 @@ from .difference import is_provisional
 from .name_mappings import add_name_mappings
 from .rows import SnapshotRows, id_batches
 from .staged import Compaction, DataChanges, Flush, Staged
-from .table_statistics import TableStatistics
+from .table_statistics import TableStatistics, load_statistics
 
 
 class DataRows:
@@ -27,6 +27,8 @@ class DataRows:
         self.rows = rows
         self.base_id = base_id
         self.staged = staged
+        self._statistics: Mapping[int, TableStatistics] = {}
+        """The statistics of each table that gets data files, by its real id."""
 
     def write(self) -> None:
         changed_tables = sorted(
@@ -50,6 +52,14 @@ class DataRows:
                 for table_id, changes in changed_tables
                 if any(compaction.is_merge == is_merge for compaction in changes.compactions)
             ]
+        with_new_files = {
+            staged_id: {column.id: column.type for column in self.staged.state.tables[staged_id].walk_columns()}
+            for staged_id, changes in changed_tables
+            if changes.added_files
+        }
+        self._statistics = load_statistics(
+            self.rows, {self.rows.catalog_id(staged_id): types for staged_id, types in with_new_files.items()}
+        )
         for staged_id, changes in changed_tables:
             self._write_table(staged_id, changes)
 
@@ -152,8 +162,7 @@ class DataRows:
         )
 
     def _add_data_files(self, table_id: int, table: Table, files: Sequence[NewDataFile]) -> None:
-        column_types = {column.id: column.type for column in table.walk_columns()}
-        statistics = TableStatistics(self.rows, table_id, column_types)
+        statistics = self._statistics[table_id]
         mapping_ids = add_name_mappings(self.rows, table_id, files)
         self._add_abandoned_partition_specs(table_id, table, files)
         self._add_abandoned_columns(table_id, table, files)

@@ -251,6 +251,11 @@ class DefinitionRows:
 
     def write_schema_versions(self) -> None:
         """Adds the schema version of each table with a new definition, and its table of inlined rows if needed."""
+        if not self._new_schema_versions:
+            return
+        options = self.rows.catalog.options(self.rows.connection).with_values(
+            with_catalog_ids(self.rows, self.staged.options)
+        )
         for staged_id, needs_inlined_table in self._new_schema_versions.items():
             table = self.staged.state.tables[staged_id]
             table_id = self.rows.catalog_id(table.id)
@@ -259,9 +264,6 @@ class DefinitionRows:
                 begin_snapshot=self.rows.snapshot_id,
                 schema_version=self.rows.schema_version,
                 table_id=table_id,
-            )
-            options = self.rows.catalog.options(self.rows.connection).with_values(
-                with_catalog_ids(self.rows, self.staged.options)
             )
             limit = options.number("data_inlining_row_limit", self.rows.catalog_id(table.schema_id), table_id)
             if needs_inlined_table and limit and inlined.can_inline(self.rows.catalog, table.columns):

@@ -23,7 +23,7 @@ def write_options(rows: SnapshotRows, options: Mapping[OptionKey, str | None]) -
     """Replaces staged options in the catalog. Options have no history."""
     settings = t.ducklake_metadata
     for (scope, scope_id, name), value in with_catalog_ids(rows, options).items():
-        rows.connection.execute(
+        rows.update(
             sa.delete(settings).where(
                 settings.c.key == name,
                 settings.c.scope.is_(None) if scope is None else settings.c.scope == scope,

@@ -18,8 +18,7 @@ import sqlalchemy as sa
 
 from .. import deletes, inlined
 from .. import tables as t
-from ..catalog import Catalog, Commit, SnapshotInfo
-from ..change_feed import count_expired_snapshots
+from ..catalog import Catalog, Commit, NewSnapshots, SnapshotInfo
 from ..conflicts import check_conflicts, table_conflict_error
 from ..errors import BusyError, CommitUnknownError, ConflictError, LakeError
 from ..files import table_files
@@ -32,6 +31,10 @@ from .snapshot_writer import write_snapshot
 
 if TYPE_CHECKING:
     from ..transaction import Transaction
+
+
+_MAX_REWRITES = 2
+"""How often delete files are rewritten for the next snapshot while another writer may commit it."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +60,22 @@ def commit(transaction: Transaction) -> Committed:
     catalog.check_writable()
     _check_message(transaction)
     _move_inlined_deletes(transaction)
-    attempt, lost_connection, options_may_be_set = 0, False, False
+    attempt, rewrites, lost_connection, options_may_be_set = 0, 0, False, False
     while True:
         connected, written = False, None
         try:
-            with catalog.write() as connection:
+            with catalog.write(in_line=True) as connection:
                 connected = True
                 if lost_connection:
                     catalog.database.limit_lock_wait(connection)
-                catalog.check_format(connection)
-                latest = catalog.latest_snapshot(connection)
+                catalog.database.wait_in_line(connection)
+                new = catalog.new_snapshots(connection, transaction.base)
+                latest = new.latest
                 if latest.id != transaction.base.id:
-                    _check_conflicts(transaction, connection, latest)
+                    _check_conflicts(transaction, connection, new)
+                if rewrites == _MAX_REWRITES and not _delete_files_match(transaction, latest.id + 1):
+                    # Others wait for the files, since they were first each time before.
+                    _rewrite_delete_files(transaction, latest.id + 1)
                 if _delete_files_match(transaction, latest.id + 1):
                     written = write_snapshot(
                         connection,
@@ -83,6 +90,7 @@ def commit(transaction: Transaction) -> Committed:
                 return Committed(written.snapshot, True, attempt + 1)
             # Outside of the database transaction, because files take time.
             _rewrite_delete_files(transaction, latest.id + 1)
+            rewrites += 1
         except Exception as error:
             if not isinstance(error, sa.exc.DBAPIError) and written is None:
                 raise
@@ -150,16 +158,16 @@ def _move_inlined_deletes(transaction: Transaction) -> None:
         transaction.stage(data_changes=data_changes)
 
 
-def _check_conflicts(transaction: Transaction, connection: sa.Connection, latest: SnapshotInfo) -> None:
+def _check_conflicts(transaction: Transaction, connection: sa.Connection, new: NewSnapshots) -> None:
     """Raises a ConflictError if a snapshot after the base conflicts with the staged changes."""
     base, base_state, staged = transaction.base, transaction.base_state, transaction.staged
-    if count_expired_snapshots(connection, base.id, latest.id):
+    if not new.is_complete:
         # What they changed is not known any more, nor which of the base's files others have changed.
         raise ConflictError(
             f"snapshots since {base.id}, which the transaction began at, were expired in the meantime, so that what"
             " others changed can not be told; run it again, and keep snapshots longer than transactions take"
         )
-    commits = transaction.catalog.commits_after(connection, base.id)
+    commits = new.commits
     check_conflicts(intended_changes(staged, base_state), commits)
     for table_id, changes in staged.data_changes.items():
         if is_provisional(table_id):
@@ -174,7 +182,7 @@ def _check_conflicts(transaction: Transaction, connection: sa.Connection, latest
     for table_id, read in staged.reads.items():
         if read is None:
             continue  # check_conflicts accepts no change of this table at all.
-        if _has_matching_new_rows(transaction, connection, base_state.tables[table_id], latest, read, commits):
+        if _has_matching_new_rows(transaction, connection, base_state.tables[table_id], new.latest, read, commits):
             intended = f"rewrites rows of {base_state.qualified_name(base_state.tables[table_id])}"
             raise table_conflict_error(table_id, intended, commits, "inserted rows that it should have read")
 

@@ -43,6 +43,7 @@ class SnapshotRows:
         self._catalog_ids: dict[int, int] = {}
         """Real ids by provisional id, for schemas, tables, views, macros, partition specs and sort orders."""
         self._pending: dict[sa.Table, list[dict[str, Any]]] = defaultdict(list)
+        self._updates: list[tuple[sa.Update | sa.Delete, Mapping[str, Any]]] = []
 
     def catalog_id(self, object_id: int) -> int:
         """The real id of an object; a new one for a provisional id that is seen the first time."""
@@ -93,10 +94,14 @@ class SnapshotRows:
             )
 
     def end(self, table: sa.Table, *where: sa.ColumnElement[bool]) -> None:
-        """Ends the current rows that match, at once."""
-        self.connection.execute(
+        """Ends the current rows that match, when `flush` is called."""
+        self.update(
             sa.update(table).where(table.c.end_snapshot.is_(None), *where).values(end_snapshot=self.snapshot_id)
         )
+
+    def update(self, statement: sa.Update | sa.Delete, **parameters: Any) -> None:
+        """Adds a statement on rows that exist, which `flush` executes."""
+        self._updates.append((statement, parameters))
 
     def file_path(self) -> tuple[sa.Column[str], str] | None:
         """The path of one of the files that the commit adds, and the column that holds it."""
@@ -106,7 +111,9 @@ class SnapshotRows:
         return None
 
     def flush(self) -> None:
-        """Inserts the collected rows, with one statement for each table."""
+        """Executes the collected statements, and inserts the collected rows with one statement for each table."""
+        for statement, parameters in self._updates:
+            self.connection.execute(statement, parameters)
         for table, rows in self._pending.items():
             names = [c.name for c in table.columns if any(c.name in row for row in rows)]
             complete = [{name: row.get(name) for name in names} for row in rows]

@@ -45,21 +45,6 @@ def write_snapshot(
     earliest = latest.time + datetime.timedelta(microseconds=randint(1, 1000))
     now = max(datetime.datetime.now(datetime.timezone.utc), earliest)
     snapshot = SnapshotInfo(rows.snapshot_id, now, rows.schema_version, rows.next_catalog_id, rows.next_file_id)
-    # The row of the snapshot is inserted before the collected rows. If another writer was first, this attempt fails
-    # here, on the duplicate snapshot id.
-    catalog.database.insert(
-        connection,
-        t.snapshot,
-        [
-            {
-                "snapshot_id": snapshot.id,
-                "snapshot_time": snapshot.time,
-                "schema_version": snapshot.schema_version,
-                "next_catalog_id": snapshot.next_catalog_id,
-                "next_file_id": snapshot.next_file_id,
-            }
-        ],
-    )
     extra_info = info.extra_info(snapshot.id, rows.catalog_id) if callable(info.extra_info) else info.extra_info
     changes = Commit(snapshot.id, ",".join(rows.changes), info.author, info.message, extra_info)
     rows.add(
@@ -71,5 +56,21 @@ def write_snapshot(
         commit_message=changes.message,
         commit_extra_info=changes.extra_info,
     )
-    rows.flush()
+    with catalog.database.batch(connection):
+        # The row of the snapshot comes first, as in transactions of the reference. If another writer was first, this
+        # attempt fails here, on the duplicate snapshot id, and neither waits for rows that the other one holds.
+        catalog.database.insert(
+            connection,
+            t.snapshot,
+            [
+                {
+                    "snapshot_id": snapshot.id,
+                    "snapshot_time": snapshot.time,
+                    "schema_version": snapshot.schema_version,
+                    "next_catalog_id": snapshot.next_catalog_id,
+                    "next_file_id": snapshot.next_file_id,
+                }
+            ],
+        )
+        rows.flush()
     return WrittenCommit(snapshot, changes, rows.file_path())

@@ -39,6 +39,8 @@ class Database:
     """How many tables one transaction may drop; None if it does not matter."""
     isolation_level: ClassVar[str | None] = None
     """What a transaction asks for if the database's default lets two queries see different states."""
+    isolation_level_in_line: ClassVar[str | None] = None
+    """What a transaction asks for that waits in line, if it would not see otherwise what was committed meanwhile."""
 
     def engine(self) -> sa.Engine:
         try:
@@ -70,11 +72,17 @@ class Database:
         return False
 
     @contextmanager
-    def transaction(self, engine: sa.Engine, write: bool) -> Iterator[sa.Connection]:
-        """A transaction in which every query sees the same state of the catalog."""
+    def transaction(self, engine: sa.Engine, write: bool, in_line: bool = False) -> Iterator[sa.Connection]:
+        """A transaction in which every query sees the same state of the catalog.
+
+        With `in_line` it is one that calls `wait_in_line`. Where that waits, each query sees what was committed before
+        it, also by writers that do not wait. So what the transaction has read holds only if it can insert the next
+        snapshot.
+        """
         options: dict[str, Any] = {"lake_write": write}
-        if self.isolation_level:
-            options["isolation_level"] = self.isolation_level
+        isolation_level = (self.isolation_level_in_line if in_line else None) or self.isolation_level
+        if isolation_level:
+            options["isolation_level"] = isolation_level
         with engine.connect().execution_options(**options) as connection, connection.begin():
             if schema := connection.get_execution_options().get("lake_schema"):
                 self.use_schema(connection, schema)
@@ -151,6 +159,19 @@ class Database:
 
         A server may hold the transaction of a lost connection open for hours. Files have a limit of their own.
         """
+
+    def wait_in_line(self, connection: sa.Connection) -> None:
+        """Waits until no other transaction that called this for the same lake is open.
+
+        It comes before all queries of a transaction that is `in_line`. It does nothing where the database lets one
+        transaction write at a time, and where it has no such lock: there writers race, and the losers begin again. So
+        do other programs, which do not wait.
+        """
+
+    @contextmanager
+    def batch(self, connection: sa.Connection) -> Iterator[None]:
+        """Statements without results, which may be sent without waiting for each answer. Errors come at the end."""
+        yield
 
     def newest_rows(self, query: sa.Select[Any]) -> sa.Select[Any]:
         """A query for rows that the transaction is about to replace, as they are now.

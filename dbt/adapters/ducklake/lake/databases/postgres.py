@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from random import uniform
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,6 +22,8 @@ class Postgres(Database):
     extra = "postgres"
     has_schemas = True
     isolation_level = "REPEATABLE READ"
+    # A transaction of REPEATABLE READ sees the state before its first query, which is the one that waits.
+    isolation_level_in_line = "READ COMMITTED"
     max_dropped_tables = 1000  # each takes a few of the 6,400 locks that a server has by default
 
     def use_schema(self, connection: sa.Connection, schema: str) -> None:
@@ -32,6 +37,41 @@ class Postgres(Database):
 
     def limit_lock_wait(self, connection: sa.Connection) -> None:
         connection.execute(sa.select(sa.func.set_config("lock_timeout", f"{base.LOCK_WAIT_SECONDS}s", True)))
+
+    def wait_in_line(self, connection: sa.Connection) -> None:
+        # The lock is one of the transaction: it ends with it, however that ends, and works behind a pool that gives a
+        # connection to one client for each transaction. It needs no privilege, and locks no table.
+        for pause in _PAUSES:
+            if connection.scalar(_TRY_LOCK):
+                return
+            time.sleep(pause * uniform(0.5, 1.0))
+        connection.execute(_LOCK)
+
+    @contextmanager
+    def batch(self, connection: sa.Connection) -> Iterator[None]:
+        driver: Any = connection.connection.driver_connection
+        if not hasattr(driver, "pipeline"):  # that of another driver than psycopg
+            yield
+            return
+        dialect = connection.dialect
+        error_class: Any = dialect.loaded_dbapi.Error
+        failed: Exception | None = None
+        try:
+            with driver.pipeline():
+                try:
+                    yield
+                except Exception as error:  # The pipeline would log an error of its own beside this one.
+                    failed = error
+        except error_class as error:
+            if failed is None:
+                is_disconnect = dialect.is_disconnect(error, driver, None)
+                if is_disconnect:
+                    connection.invalidate(error)
+                raise sa.exc.DBAPIError.instance(
+                    None, None, error, error_class, connection_invalidated=is_disconnect, dialect=dialect
+                ) from error
+        if failed is not None:
+            raise failed
 
     def missing_privileges(self, connection: sa.Connection, needed: Mapping[str, Sequence[str]]) -> list[str]:
         pairs = [(privilege, table) for table, privileges in needed.items() for privilege in privileges]
@@ -78,8 +118,23 @@ class Postgres(Database):
         return column
 
 
-_WRITE_CONFLICTS = ("23505", "40001", "40P01")
-"""The SQLSTATE of a unique violation, a serialization failure and a deadlock."""
+_WRITE_CONFLICTS = ("23505", "40001", "40P01", "55P03")
+"""The SQLSTATE of a unique violation, a serialization failure, a deadlock and a lock wait timeout."""
+
+_LAKE = sa.cast(sa.func.to_regclass("ducklake_snapshot"), sa.Integer)
+"""Stands for the lake: each schema of a database has its own table of snapshots."""
+_LINE = (0x6C616B65, _LAKE)
+"""The keys of the advisory lock. The first one is this package's, so that locks of other programs are others."""
+_TRY_LOCK = sa.select(sa.func.pg_try_advisory_xact_lock(*_LINE))
+_LOCK = sa.select(sa.func.pg_advisory_xact_lock(*_LINE))
+
+_PAUSES = (0.01, 0.05, 0.1, 0.2, 0.4)
+"""Seconds between attempts to get the lock, before a writer stands in the queue of the server.
+
+In the queue nobody is overtaken. But while there is a queue, the catalog is idle after each commit until the next
+process runs, which takes longer than a commit where many processes share a machine. So the queue is only for those who
+have waited long.
+"""
 
 _REFUSALS = ("authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry")
 """Parts of messages of a server that answers but refuses the connection."""

@@ -20,7 +20,7 @@ from .. import inlined
 from .. import tables as t
 from ..catalog import Catalog
 from ..commit.rows import SnapshotRows, id_batches
-from ..commit.table_statistics import TableStatistics
+from ..commit.table_statistics import load_statistics
 from ..errors import BusyError
 from ..file_store import FileStore
 from ..files import DataFile, NameMap, name_maps, table_files
@@ -78,6 +78,7 @@ def analyze_table(
             lambda connection, work=work, found=found: _write(  # type: ignore[misc]
                 connection, catalog, snapshots, work.table, columns, found
             ),
+            in_line=True,
         )
         if analyzed is not None:
             return analyzed
@@ -224,7 +225,7 @@ def _missing(
 def _write_table_statistics(
     rows: SnapshotRows, table: Table, columns: Mapping[int, str], missing: FileStatistics
 ) -> None:
-    statistics = TableStatistics(rows, table.id, columns)
+    statistics = load_statistics(rows, {table.id: columns})[table.id]
     if not statistics.exists:
         return
     without = statistics.columns_without_bounds(columns)

@@ -19,11 +19,15 @@ def write_with_retries(
     purpose: str,
     work: Callable[[sa.Connection], T],
     wait_for_others: Callable[[sa.Connection], None] = lambda connection: None,
+    in_line: bool = False,
 ) -> T:
     """Runs work in a write transaction, and runs it again on the new state after a write conflict.
 
     `wait_for_others` comes first. On MySQL a transaction reads what was committed before its first query, so no query
     may precede the wait.
+
+    With `in_line` the work waits in line with commits, and they wait for it. That is for work that changes what commits
+    change. It begins by changing a row that other programs change as well, since these do not wait.
 
     The work may run twice even though its first transaction was committed, if the answer to COMMIT is lost. So it must
     be one that finds nothing left to do then.
@@ -32,8 +36,10 @@ def write_with_retries(
     while True:
         connected = False
         try:
-            with catalog.write() as connection:
+            with catalog.write(in_line) as connection:
                 connected = True
+                if in_line:
+                    database.wait_in_line(connection)
                 wait_for_others(connection)
                 catalog.check_format(connection)
                 return work(connection)
