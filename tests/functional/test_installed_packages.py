@@ -116,7 +116,7 @@ class TestAPackageForManyWarehouses:
             *(("file_format", "2"), ("liquid_clustered_by", "1"), ("location_root", "1"), ("order_by", "1")),
             *(("partition_by", "1"), ("tblproperties", "1"), ("transient", "1")),
         ]
-        folder = "regexp_extract(data_file, '(year=.*)/ducklake', 1)"
+        folder = "regexp_extract(data_file, '(year=.*)/', 1)"
         files = f"select {folder} from ducklake_list_files('{{schema}}.%s') order by 1"
         assert ask(project, files % "by_month") == [("year=2025/month=12",), ("year=2026/month=1",)]
         assert ask(project, files % "by_number") == [("",)]
