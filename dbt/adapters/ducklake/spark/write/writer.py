@@ -125,7 +125,8 @@ def _checked_files(
 
     files = [file for file in FILE_POOL.map(described, written.files) if file]
     check_not_null(files, table)
-    moves = table.partition is not None and not written.are_in_place
+    # The reference merges only files of a partition that are in the same folder.
+    moves = table.partition is not None
     if moves:
         files = list(FILE_POOL.map(lambda file: move_to_partition_folder(file, target), files))
     if moves or not files:
