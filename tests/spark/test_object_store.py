@@ -83,9 +83,10 @@ def test_what_a_lake_on_s3_asks_for(s3: servers.S3, tmp_path: Path, how: dict[st
     found = _run(s3, tmp_path, how)
     for name, files, read in (("insert", 4, 0), ("partitioned", 8, 4)):
         requests = found[name][1]
-        assert requests["CopyObject"] == (files if name == "partitioned" else 0)
-        assert requests["PutObject"] == files
-        if name == "insert":
+        if name == "partitioned":  # moved to the folders of their partitions
+            assert requests["CopyObject"] <= files
+        else:
+            assert (requests["CopyObject"], requests["PutObject"]) == (0, files)
             assert requests.total() <= 4 * files + 2 * read + 2  # 2: whether the folder is there
     kept = [i for i in range(100000) if i % 50 != 3]
     assert found["read"][0] == [[len(kept), sum(kept)]]
