@@ -343,7 +343,7 @@ class TestFailures(PublishedRuns):
 
             catalog = session.lake().catalog
             with monkeypatch.context() as patch:
-                patch.setattr(type(catalog), "write", lambda self: no_answer())
+                patch.setattr(type(catalog), "write", lambda self, in_line=False: no_answer())
                 return publish(session, *arguments)
 
         monkeypatch.setattr(LakeSession, "publish", away)
