@@ -85,28 +85,20 @@ def check_not_null(files: Sequence[NewDataFile], table: Table) -> None:
                 )
 
 
-def partition_keys(target: WriteTarget) -> list[str]:
-    """The names of the partition keys in the folders of data files; empty if partitions have no folders."""
-    spec = target.table.partition
-    if spec is None or not target.names_folders_by_values:
-        return []
-    keys: list[str] = []
-    for field in spec.fields:
-        column = next(c for c in target.table.columns if c.id == field.column_id)
-        keys.append(field.transform.hive_key(column.name, keys))
-    return keys
-
-
-def partition_folder(keys: Sequence[str], values: Sequence[str | None]) -> str:
-    """The folder of a partition: `region=EU/month=1/`, or empty without keys."""
-    return "".join(f"{hive_folder(key, value)}/" for key, value in zip(keys, values, strict=False))
-
-
 def move_to_partition_folder(file: NewDataFile, target: WriteTarget) -> NewDataFile:
-    """Moves a file to where it stays: into the folder of its partition, or into that of the table."""
-    folder = partition_folder(partition_keys(target), file.partition_values)
-    new = folder + new_data_file_name()
-    target.filesystem.create_dir(target.native_path(target.folder + folder), recursive=True)
+    """Moves a file to where it stays: below Hive folders of its partition values, or in the table's folder."""
+    spec = target.table.partition
+    assert spec is not None
+    partition_folder = ""
+    if target.names_folders_by_values:
+        used: set[str] = set()
+        for field, value in zip(spec.fields, file.partition_values, strict=True):
+            column = next(c for c in target.table.columns if c.id == field.column_id)
+            key = field.transform.hive_key(column.name, used)
+            used.add(key)
+            partition_folder += hive_folder(key, value) + "/"
+    new = partition_folder + new_data_file_name()
+    target.filesystem.create_dir(target.native_path(target.folder + partition_folder), recursive=True)
     target.filesystem.move(target.native_path(target.folder + file.path), target.native_path(target.folder + new))
     return replace(file, path=new)
 

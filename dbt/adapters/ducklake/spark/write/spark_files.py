@@ -44,23 +44,14 @@ def write_with_spark(
     writer: DataFrameWriter,
     target: WriteTarget,
     folder: str,
-    *,
-    subfolder: str = "",
-    partition_keys: Sequence[str] = (),
     name_end: str | None = None,
 ) -> SparkFiles:
-    """Writes Parquet files into a new folder of the lake, or into a folder in it.
-
-    Files that are written in place have folders for their values of these partition keys, and names with this end.
-    """
+    """Writes Parquet files into a new folder of the lake. Those that are written in place have names with this end."""
     write_id = new_uuid7()
-    options = {
-        "ducklake.write.id": write_id,
-        "ducklake.write.partition.keys": ",".join(partition_keys) or None,
-        "ducklake.write.name.end": name_end,
-    }
-    writer = writer.options(**_OPTIONS, **{name: value for name, value in options.items() if value is not None})
-    key, path = target.store.new_key(), spark_path(folder + subfolder)
+    writer = writer.options(**_OPTIONS).option("ducklake.write.id", write_id)
+    if name_end is not None:
+        writer = writer.option("ducklake.write.name.end", name_end)
+    key, path = target.store.new_key(), spark_path(folder)
     if key is not None:
         path = encrypted_path(path, key)
     with encrypted_paths_in(spark, path):
@@ -69,7 +60,7 @@ def write_with_spark(
         return SparkFiles(_files_in(target, folder), False, key)
     (listed,) = spark.read.format(WRITTEN_FILES).option("id", write_id).load().schema.names
     files = [line.split("\t") for line in listed.split("\n") if line]
-    return SparkFiles([SparkFile(folder + subfolder + name, partition) for partition, name in files], True, key)
+    return SparkFiles([SparkFile(folder + name, partition) for partition, name in files], True, key)
 
 
 def _files_in(target: WriteTarget, folder: str) -> list[SparkFile]:

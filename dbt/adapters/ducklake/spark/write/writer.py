@@ -24,8 +24,6 @@ from .data_files import (
     describe_data_file,
     move_to_partition_folder,
     name_map_of,
-    partition_folder,
-    partition_keys,
     remove_folder,
 )
 from .encoding import encode
@@ -58,8 +56,7 @@ def write_dataframe(
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     with new_write_folder(target) as folder:
-        keys = partition_keys(target) if partition_columns else []
-        written = write_with_spark(rows.sparkSession, writer, target, folder, partition_keys=keys)
+        written = write_with_spark(rows.sparkSession, writer, target, folder)
         files = _checked_files(target, folder, written)
     return files if row_id is None else [replace(file, holds_updated_rows=True) for file in files]
 
@@ -92,24 +89,15 @@ def write_moved_rows(
     writer = arranged.write.mode("error").options(**options)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
-    keys = partition_keys(target)
     with new_write_folder(target) as folder:
-        subfolder = partition_folder(keys, partition_values or ())
-        written = write_with_spark(
-            rows.sparkSession,
-            writer,
-            target,
-            folder,
-            subfolder=subfolder,
-            partition_keys=keys if partition_columns else [],
-        )
+        written = write_with_spark(rows.sparkSession, writer, target, folder)
         return _checked_files(target, folder, written, partition_values)
 
 
 def _checked_files(
     target: WriteTarget, folder: str, written: SparkFiles, partition_values: tuple[str | None, ...] | None = None
 ) -> list[NewDataFile]:
-    """The files that were just written into a folder, checked, and moved to where they stay unless they are there.
+    """The files that were just written into a folder, checked. Those of partitions are moved to their folders.
 
     All are of the partition with these values, if they are given; otherwise folders tell the values of each.
     """
@@ -125,11 +113,9 @@ def _checked_files(
 
     files = [file for file in FILE_POOL.map(described, written.files) if file]
     check_not_null(files, table)
-    # The reference merges only files of a partition that are in the same folder.
-    moves = table.partition is not None
-    if moves:
+    if table.partition:  # the reference merges only files of a partition that are in the same folder
         files = list(FILE_POOL.map(lambda file: move_to_partition_folder(file, target), files))
-    if moves or not files:
+    if table.partition or not files:
         remove_folder(target, folder)
     return files
 

@@ -36,9 +36,6 @@ public final class DataFileCommitProtocol extends SQLHadoopMapReduceCommitProtoc
   /** The option with the name of a write, under which {@link WrittenFiles} has its files. */
   static final String WRITE_ID = "ducklake.write.id";
 
-  /** The option with the names of partition keys in folders, with commas between. Without it there are no folders. */
-  static final String PARTITION_KEYS = "ducklake.write.partition.keys";
-
   /** The option with the end of file names, in place of Spark's. */
   static final String NAME_END = "ducklake.write.name.end";
 
@@ -74,15 +71,11 @@ public final class DataFileCommitProtocol extends SQLHadoopMapReduceCommitProtoc
     if (!isOfLake(context)) {
       return super.newTaskTempFile(context, partition, spec);
     }
-    Configuration conf = context.getConfiguration();
     int task = context.getTaskAttemptID().getTaskID().getId();
-    String end = conf.get(NAME_END, spec.suffix());
+    String end = context.getConfiguration().get(NAME_END, spec.suffix());
     String name = String.format("%spart-%05d-%s%s", spec.prefix(), task, UUID.randomUUID(), end);
-    String sparkFolder = partition.isDefined() ? partition.get() : "";
-    String keys = conf.get(PARTITION_KEYS);
-    String path = keys == null ? name : PartitionFolder.of(sparkFolder, keys) + "/" + name;
-    written.append(sparkFolder).append('\t').append(path).append('\n');
-    return new Path(folder, path).toString();
+    written.append(partition.isDefined() ? partition.get() : "").append('\t').append(name).append('\n');
+    return new Path(folder, name).toString();
   }
 
   @Override
