@@ -21,6 +21,7 @@ from . import (
     object_store,
     row_changes,
     scan,
+    small_inserts,
     streaming,
     table_formats,
     write,
@@ -32,6 +33,7 @@ SUITES: dict[str, Callable[[Bench], list[Figure]]] = {
     "scan": scan.run,
     "catalog": catalog.run,
     "commits": commits.run,
+    "inserts": small_inserts.run,
     "compaction": compaction.run,
     "streaming": streaming.run,
     "encryption": encryption.run,
@@ -52,7 +54,7 @@ def main() -> None:
     figures: list[Figure] = []
     try:
         suites = arguments.suites or list(SUITES)
-        config = table_formats.spark_config(folder) if {"rows", "compaction"} & set(suites) else {}
+        config = table_formats.spark_config(folder) if {"rows", "compaction", "inserts"} & set(suites) else {}
         with Bench(folder, arguments.rows, arguments.rounds, arguments.memory, config) as bench:
             for name in suites:
                 figures += SUITES[name](bench)

@@ -64,12 +64,12 @@ def test_statements_of_a_node_are_one_snapshot(handle: Handle) -> None:
 def test_responses_tell_of_the_snapshot_once_it_is_there(handle: Handle) -> None:
     node(handle)
     cursor = handle.cursor()
-    cursor.execute("create table t as select 1 as id")
+    cursor.execute("create table t as select id from range(11)")
     response = cursor.response
     assert str(response) == "OK"
     handle.commit()
-    assert str(response) == "snapshot 1, 1 row, 1 file"
-    assert (response.snapshot_id, response.rows_affected, response.files_added) == (1, 1, 1)
+    assert str(response) == "snapshot 1, 11 rows, 1 file"
+    assert (response.snapshot_id, response.rows_affected, response.files_added) == (1, 11, 1)
 
 
 def test_outside_of_a_node_each_statement_stands_alone(handle: Handle) -> None:

@@ -145,7 +145,7 @@ from range({{ '4, 8' if is_incremental() else '4' }})
 NEW_KEY = """
 {{ config(
     materialized='incremental', on_schema_change='sync_all_columns', partition_by=var('new_key', ['old']),
-    sorted_by=var('new_key', ['old'])
+    sorted_by=var('new_key', ['old']), table_options={'data_inlining_row_limit': 0}
 ) }}
 select id, 'x' as {{ 'new' if is_incremental() else 'old' }} from range(2)
 """
@@ -419,7 +419,10 @@ def model(dbt, session):
 
 APART = f"""{MEET}
 def model(dbt, session):
-    dbt.config(materialized="incremental", unique_key=["writer", "id"], partition_by="writer")
+    dbt.config(
+        materialized="incremental", unique_key=["writer", "id"], partition_by="writer",
+        table_options={{"data_inlining_row_limit": 0}},
+    )
     if not dbt.is_incremental:
         return session.sql("select writer, id, 0 as count from range(4), values ('one'), ('two') as w (writer)")
     meet("apart")

@@ -107,6 +107,10 @@ class TestAPackageForManyWarehouses:
     def packages(self) -> dict[str, Any]:
         return local("warehouses")
 
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"models": {"+table_options": {"data_inlining_row_limit": 0}}}
+
     def test_settings_for_other_adapters_are_one_warning(self, project: Any) -> None:
         _, log = run_dbt_and_capture(["run"])
         assert log.count("meant for other adapters") == 1

@@ -39,6 +39,7 @@ def test_concurrent_changes_of_one_file_conflict(lake: LakeSession, spark: Any, 
 
 def test_a_merge_conflicts_with_inserted_rows_that_it_would_have_matched(lake: LakeSession, spark: Any) -> None:
     run(lake, "create table t as select id, 'a' as v from range(0, 5, 1, 1)")
+    run(lake, "call ducklake_flush_inlined_data('main.t')")
     other = other_session(lake, spark)
     merge = (
         "merge into t using (select explode(array(3, 7)) as id) s on t.id = s.id when matched then update set v = 'm'"

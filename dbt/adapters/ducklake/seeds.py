@@ -11,9 +11,8 @@ from typing import Any
 import agate
 import pyarrow as pa
 
-from .lake.arrow_types import arrow_type
+from .lake.arrow_types import arrow_type, has_plain_type
 from .lake.types import Column
-from .spark.write.local_files import has_plain_type
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -42,6 +41,8 @@ def as_text_columns(rows: agate.Table) -> pa.Table:
 
 def _array(values: Sequence[Any], column: Column) -> pa.Array:
     type_ = arrow_type(column)
+    if pa.types.is_binary(type_):
+        raise ValueError("Spark casts text to binary")
     if pa.types.is_timestamp(type_) and type_.tz:
         # Text without a zone is in the session's time zone: the machine's, unless Spark's configuration sets one.
         raise ValueError("only Spark knows the session's time zone")

@@ -112,8 +112,8 @@ def _on(kind: str) -> IntendedChanges:
         ("truncated", "inlined_delete:7", True),
         ("truncated", "inlined_insert:7", False),
         ("deleted", "rewrite_delete:7,inlined_delete:7", False),  # the files themselves are checked for these
-        ("inlined", "inline_flush:7", True),
-        ("inlined", "inlined_delete:7", True),
+        ("inlined", "inline_flush:7", False),  # the rows themselves are checked for these
+        ("inlined", "inlined_delete:7", False),
         ("inlined", "inlined_insert:7", False),
         ("truncated", "deleted_from_table:70", False),
         ("inserted", "merge_adjacent:7,inline_flush:7", False),

@@ -29,7 +29,7 @@ def _newest(lake: LakeSession) -> int:
 @every_catalog
 def test_what_threads_do_is_one_snapshot(kind: str, new_lake: NewLake) -> None:
     address = new_lake(kind)
-    with LakeSession(address.catalog, address.data_path) as lake:
+    with LakeSession(address.catalog, address.data_path, data_inlining_row_limit=0) as lake:
         lake.execute("create table log (id bigint)")
         before, barrier = _newest(lake), threading.Barrier(3)
         shared = lake.begin_shared()
@@ -59,7 +59,7 @@ def test_what_threads_do_is_one_snapshot(kind: str, new_lake: NewLake) -> None:
 @every_catalog
 def test_two_threads_that_change_one_table_conflict_and_one_goes_on(kind: str, new_lake: NewLake) -> None:
     address = new_lake(kind)
-    with LakeSession(address.catalog, address.data_path) as lake:
+    with LakeSession(address.catalog, address.data_path, data_inlining_row_limit=0) as lake:
         lake.execute("create table t (id bigint)")
         lake.begin_shared()
         with ThreadPoolExecutor(1) as pool:
@@ -75,7 +75,7 @@ def test_two_threads_that_change_one_table_conflict_and_one_goes_on(kind: str, n
 
 
 def test_what_a_statement_or_a_frame_wrote_in_vain_is_removed(tmp_path: Path) -> None:
-    with LakeSession(f"sqlite:{tmp_path}/c.sqlite", data_path=f"{tmp_path}/data/") as lake:
+    with LakeSession(f"sqlite:{tmp_path}/c.sqlite", data_path=f"{tmp_path}/data/", data_inlining_row_limit=0) as lake:
         lake.execute("create table t (id bigint)")
         lake.begin_shared()
         lake.begin()

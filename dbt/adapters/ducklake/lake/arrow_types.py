@@ -28,6 +28,17 @@ def arrow_type(column: Column, exact: bool = False) -> pa.DataType:
     return _ARROW.get(kind, pa.string())
 
 
+def has_plain_type(column: Column) -> bool:
+    """Whether the values of a column are the same in Arrow, in a data file and in Spark."""
+    return not column.children and (column.type in _PLAIN_TYPES or decimal_parts(column.type) is not None)
+
+
+_PLAIN_TYPES = frozenset(
+    (
+        *("boolean", "int8", "int16", "int32", "int64", "float32", "float64", "varchar", "json", "blob"),
+        *("date", "timestamp", "timestamptz"),
+    )
+)
 _INEXACT = ("int128", "timestamp_ns")
 # Spark takes a struct for a variant by the metadata of its field `metadata`.
 _VARIANT = pa.struct(

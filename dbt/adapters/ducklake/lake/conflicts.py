@@ -14,7 +14,8 @@ _CONFLICTING_CHANGES = {
     "truncated": {"dropped", "altered", "deleted", "compacted", "flushed"},
     # Deletes by other snapshots conflict only if they are of the same data files: see `commit.protocol`.
     "deleted": {"dropped", "altered"},
-    "inlined": {"dropped", "altered", "deleted", "flushed"},
+    # Likewise of the same rows, which others may also flush.
+    "inlined": {"dropped", "altered"},
     "altered": {"dropped", "altered"},
     "dropped": {"dropped"},
     # Others may delete rows and compact files. It conflicts only if they are the same: see `commit.protocol`.

@@ -6,7 +6,7 @@ database has no type for as text (see `duckdb_text.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from . import tables as t
 from .arrow_types import arrow_type
 from .catalog import Catalog
+from .commit.rows import id_batches
 from .duckdb_text import decode, has_variant
 from .errors import UnsupportedError
 from .snapshot import Table
@@ -50,6 +51,13 @@ class InlinedRows:
     def without(self, row_ids: Collection[int]) -> InlinedRows:
         removed = pc.is_in(self.row_ids, pa.array(sorted(row_ids), pa.int64()))
         return InlinedRows(self.rows.filter(pc.invert(removed)))
+
+
+def united(one: InlinedRows | None, other: InlinedRows | None) -> InlinedRows | None:
+    """The rows of both."""
+    if one is None or other is None:
+        return one or other
+    return InlinedRows(pa.concat_tables([one.rows, other.rows]))
 
 
 def can_inline(catalog: Catalog, columns: Sequence[Column]) -> bool:
@@ -96,6 +104,30 @@ def table_names(connection: sa.Connection, table_id: int) -> dict[int, str]:
     return {r.schema_version: r.table_name for r in connection.execute(query.order_by(registry.c.schema_version))}
 
 
+def newest_table(connection: sa.Connection, table: Table) -> str | None:
+    """The catalog table for new inlined rows of a table; None if there is none for its current columns."""
+    registry, versions = t.inlined_data_tables.c, t.schema_versions.c
+    last_change = sa.select(sa.func.max(versions.schema_version)).where(versions.table_id == table.id).scalar_subquery()
+    newest = (
+        sa.select(registry.table_name, registry.schema_version, last_change.label("last_change"))
+        .where(registry.table_id == table.id)
+        .order_by(registry.schema_version.desc())
+        .limit(1)
+    )
+    found = connection.execute(newest).first()
+    if found is None:
+        return None
+    is_current = found.schema_version >= (found.last_change or 0) or (
+        stored_shape(_columns_at(connection, table.id, found.schema_version)) == stored_shape(table.columns)
+    )
+    return str(found.table_name) if is_current else None
+
+
+def stored_shape(columns: Iterable[Column]) -> list[tuple[int, str, str]]:
+    """What inlined rows depend on: ids, names and types, but neither defaults nor NOT NULL."""
+    return [(field.id, field.name, field.type) for column in columns for field in column.walk()]
+
+
 def has_rows(connection: sa.Connection, catalog: Catalog, table_id: int) -> bool:
     """Whether the catalog stores rows of a table for any snapshot."""
     for name in table_names(connection, table_id).values():
@@ -105,19 +137,33 @@ def has_rows(connection: sa.Connection, catalog: Catalog, table_id: int) -> bool
     return False
 
 
-def has_rows_since(connection: sa.Connection, catalog: Catalog, table_id: int, base: int) -> bool:
-    """Whether a table has current inlined rows that were inserted after the snapshot `base`."""
-    for name in table_names(connection, table_id).values():
-        rows = t.inlined_data(name, (), catalog.format.inlined_system_columns)
-        new = sa.select(rows.c.row_id).where(rows.c.begin_snapshot > base, rows.c.end_snapshot.is_(None)).limit(1)
-        if connection.execute(new).first() is not None:
-            return True
-    return False
-
-
 def read_inlined_rows(connection: sa.Connection, catalog: Catalog, table: Table, at: int) -> InlinedRows | None:
     """A table's inlined rows at snapshot `at`, with the columns of `table`; None if there are none."""
     return _read(connection, catalog, table, lambda rows: t.alive(rows, at))
+
+
+def read_new_inlined_rows(connection: sa.Connection, catalog: Catalog, table: Table, base: int) -> InlinedRows | None:
+    """A table's current inlined rows that were inserted after the snapshot `base`."""
+    return _read(
+        connection,
+        catalog,
+        table,
+        lambda rows: sa.and_(rows.c.begin_snapshot > base, rows.c.end_snapshot.is_(None)),
+    )
+
+
+def are_current(
+    connection: sa.Connection, catalog: Catalog, table_id: int, row_ids: Collection[int], base: int
+) -> bool:
+    """Whether the catalog still holds all of these rows as they were at the snapshot `base`."""
+    count = 0
+    for name in table_names(connection, table_id).values():
+        rows = t.inlined_data(name, (), catalog.format.inlined_system_columns)
+        same = sa.and_(rows.c.end_snapshot.is_(None), rows.c.begin_snapshot <= base)
+        current = sa.select(sa.func.count()).select_from(rows).where(same)
+        for batch in id_batches(row_ids):
+            count += connection.scalar(current.where(rows.c.row_id.in_(batch))) or 0
+    return count == len(row_ids)
 
 
 def read_inserted_inlined_rows(

@@ -7,24 +7,25 @@ import sqlalchemy as sa
 from . import tables as t
 from .catalog import Catalog
 from .commit.staged import DataChanges
+from .inlined import read_inlined_rows
 from .snapshot import Table
-from .table_summary import inlined_row_counts
 
 
 def has_no_nulls(
     connection: sa.Connection, catalog: Catalog, at: int, table: Table, column_id: int, changes: DataChanges
 ) -> bool:
-    """Whether no data file of a table has a NULL in a column, at a snapshot and with what is staged on it.
+    """Whether no row of a table has a NULL in a column, at a snapshot and with what is staged on it.
 
-    False if that is not known: for inlined rows, and for files without statistics of the column.
+    False if that is not known, for files without statistics of the column.
     """
-    for added in changes.added_files:
-        found = added.stats.get(column_id)
-        if added.record_count and (found is None or found.null_count != 0):
-            return False
+    added = [file.stats for file in changes.added_files if file.record_count]
+    added += [insert.stats for insert in changes.inlined_inserts]
+    if any((found := of.get(column_id)) is None or found.null_count != 0 for of in added):
+        return False
     if table.id < 0 or changes.truncated:
         return True
-    if inlined_row_counts(connection, catalog, at, [table.id]).get(table.id):
+    inlined = read_inlined_rows(connection, catalog, table, at)
+    if inlined is not None and inlined.rows.column([c.id for c in table.columns].index(column_id)).null_count:
         return False
     file, stats = t.data_file, t.file_column_stats
     of_column = sa.and_(stats.c.data_file_id == file.c.data_file_id, stats.c.column_id == column_id)

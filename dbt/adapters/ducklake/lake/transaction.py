@@ -28,6 +28,7 @@ from .evolution import (
 )
 from .file_store import FileStore
 from .files import DataFile, NewDataFile
+from .inlined_inserts import NewInlinedRows
 from .options import OptionKey, Options, parse_option
 from .paths import filesystem_for, folder_for_name, new_uuid7
 from .predicates import ReadPredicate
@@ -357,6 +358,17 @@ class Transaction:
     def append(self, table: Table, files: list[NewDataFile]) -> None:
         if files:
             self._stage_data_changes(table, self.data_changes(table).with_added_files(files))
+
+    def insert_inlined(self, table: Table, rows: NewInlinedRows) -> None:
+        """Inserts rows into the catalog."""
+        self._stage_data_changes(table, self.data_changes(table).with_inlined_inserts([rows]))
+
+    def without_inlined_inserts(self, table: Table) -> tuple[NewInlinedRows, ...]:
+        """Takes back what was inserted into the catalog, and returns it."""
+        changes = self.data_changes(table)
+        if changes.inlined_inserts:
+            self._stage_data_changes(table, replace(changes, inlined_inserts=()))
+        return changes.inlined_inserts
 
     def truncate(self, table: Table) -> None:
         """Ends every row of the table, including those staged in this transaction."""

@@ -449,7 +449,8 @@ class LakeSession:
         name = f"ducklake_check_{new_uuid7().replace('-', '')}"
         frame = self._transactions.begin()
         try:
-            self.execute(f"create table {quoted(self.database)}.main.{name} as select 1 as id")
+            in_a_file = "tblproperties ('data_inlining_row_limit' = '0')"
+            self.execute(f"create table {quoted(self.database)}.main.{name} {in_a_file} as select 1 as id")
             table = self.state().table("main", name)
             folder = self.state().table_folder(lake.catalog.data_path, table)
             try:

@@ -23,7 +23,7 @@ NOW = datetime.datetime.now(datetime.timezone.utc)
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[LakeSession]:
     """A lake whose snapshot n was committed 10 - n days ago, and of whose two files the first is needed until 3."""
-    with LakeSession(f"sqlite:{tmp_path}/c.sqlite", data_path=f"{tmp_path}/data/") as lake:
+    with LakeSession(f"sqlite:{tmp_path}/c.sqlite", data_path=f"{tmp_path}/data/", data_inlining_row_limit=0) as lake:
         lake.execute("create table t (id bigint)")
         lake.insert("t", pa.table({"id": [1]}))
         lake.execute("truncate table t")

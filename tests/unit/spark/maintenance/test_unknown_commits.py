@@ -61,7 +61,10 @@ def test_a_shared_transaction_keeps_its_files(address: str, tmp_path: Path, unkn
 
 
 def test_a_shared_transaction_that_conflicts_deletes_them(address: str, tmp_path: Path) -> None:
-    with LakeSession(address) as lake, LakeSession(address) as other:
+    with (
+        LakeSession(address, data_inlining_row_limit=0) as lake,
+        LakeSession(address, data_inlining_row_limit=0) as other,
+    ):
         shared = lake.begin_shared()
         lake.insert("t", pa.table({"id": [7]}))
         assert list(tmp_path.rglob("*.parquet"))

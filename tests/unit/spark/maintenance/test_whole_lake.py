@@ -15,7 +15,7 @@ from .... import reference
 
 def test_a_lake_is_not_asked_about_each_table_and_no_table_is_forgotten(tmp_path: Path) -> None:
     catalog, statements = f"sqlite:{tmp_path}/c.sqlite", []
-    with LakeSession(catalog, data_path=f"{tmp_path}/data/") as lake:
+    with LakeSession(catalog, data_path=f"{tmp_path}/data/", data_inlining_row_limit=0) as lake:
         with lake.transaction():
             for i in range(40):
                 lake.execute(f"create table t{i} (id bigint)")

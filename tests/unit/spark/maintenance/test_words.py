@@ -25,7 +25,8 @@ LONG_AGO = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(day
 def lake(tmp_path: Path) -> Iterator[LakeSession]:
     """Two tables, whose old snapshots are ten days old."""
     other = {"name": "other", "catalog": f"sqlite:{tmp_path}/o.sqlite", "data_path": f"{tmp_path}/o/"}
-    with LakeSession(f"sqlite:{tmp_path}/c.sqlite", data_path=f"{tmp_path}/data/", author="us", attach=[other]) as lake:
+    files = {"data_path": f"{tmp_path}/data/", "data_inlining_row_limit": 0}
+    with LakeSession(f"sqlite:{tmp_path}/c.sqlite", **files, author="us", attach=[other]) as lake:
         lake.execute("create schema `odd s`")
         lake.execute("create table orders (id bigint) comment 'sold'")  # snapshot 2
         lake.insert("orders", pa.table({"id": [1, 2]}))

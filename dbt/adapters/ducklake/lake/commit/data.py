@@ -10,6 +10,7 @@ from .. import inlined
 from .. import tables as t
 from ..deletes import NewDeleteFile, PositionDeletes
 from ..files import NameMap, NewDataFile
+from ..inlined_inserts import NewInlinedRows
 from ..paths import resolve
 from ..snapshot import Table
 from .definitions import add_partition_spec, column_rows
@@ -23,18 +24,23 @@ from .table_statistics import TableStatistics, load_statistics
 class DataRows:
     """Writes the staged changes to the rows of tables."""
 
-    def __init__(self, rows: SnapshotRows, base_id: int, staged: Staged) -> None:
+    def __init__(self, rows: SnapshotRows, base_id: int, staged: Staged, inlined_tables: Mapping[int, str]) -> None:
         self.rows = rows
         self.base_id = base_id
         self.staged = staged
+        self.inlined_tables = inlined_tables
+        """The catalog table for inlined rows of each table that gets some, by its real id."""
         self._statistics: Mapping[int, TableStatistics] = {}
-        """The statistics of each table that gets data files, by its real id."""
+        """The statistics of each table that gets rows, by its real id."""
 
     def write(self) -> None:
         changed_tables = sorted(
             self.staged.data_changes.items(), key=lambda item: (is_provisional(item[0]), abs(item[0]))
         )
         inserted = [self.rows.catalog_id(table_id) for table_id, changes in changed_tables if changes.added_files]
+        inlined_inserted = [
+            self.rows.catalog_id(table_id) for table_id, changes in changed_tables if changes.inlined_inserts
+        ]
         deleted = [table_id for table_id, changes in changed_tables if changes.has_file_deletes]
         inlined_deleted = [
             table_id
@@ -42,6 +48,7 @@ class DataRows:
             if self._end_inlined_rows(table_id, changes) or changes.has_inlined_deletes
         ]
         self.rows.changes += [f"inserted_into_table:{table_id}" for table_id in inserted]
+        self.rows.changes += [f"inlined_insert:{table_id}" for table_id in inlined_inserted]
         self.rows.changes += [f"deleted_from_table:{table_id}" for table_id in deleted]
         self.rows.changes += [f"inlined_delete:{table_id}" for table_id in inlined_deleted]
         flushed = [table_id for table_id, c in changed_tables if c.flushes or c.flushed_deletes]
@@ -52,13 +59,13 @@ class DataRows:
                 for table_id, changes in changed_tables
                 if any(compaction.is_merge == is_merge for compaction in changes.compactions)
             ]
-        with_new_files = {
+        with_new_rows = {
             staged_id: {column.id: column.type for column in self.staged.state.tables[staged_id].walk_columns()}
             for staged_id, changes in changed_tables
-            if changes.added_files
+            if changes.adds_rows
         }
         self._statistics = load_statistics(
-            self.rows, {self.rows.catalog_id(staged_id): types for staged_id, types in with_new_files.items()}
+            self.rows, {self.rows.catalog_id(staged_id): types for staged_id, types in with_new_rows.items()}
         )
         for staged_id, changes in changed_tables:
             self._write_table(staged_id, changes)
@@ -75,6 +82,10 @@ class DataRows:
             self._move_inlined_deletes(table_id, changes.moved_inlined_deletes)
         if changes.added_files:
             self._add_data_files(table_id, self.staged.state.tables[staged_id], changes.added_files)
+        if changes.inlined_inserts:
+            self._insert_inlined(table_id, changes.inlined_inserts)
+        if changes.adds_rows:
+            self._statistics[table_id].write()
         if changes.compactions:
             self._compact(table_id, changes.compactions)
         if changes.flushed_deletes:
@@ -168,8 +179,25 @@ class DataRows:
         self._add_abandoned_columns(table_id, table, files)
         for file in files:
             self._add_data_file(table_id, file, statistics.next_row_id, mapping_ids)
-            statistics.add_file(file)
-        statistics.write()
+            statistics.add(file.stats, file.record_count, file.file_size_bytes)
+
+    def _insert_inlined(self, table_id: int, inserts: Sequence[NewInlinedRows]) -> None:
+        statistics, database = self._statistics[table_id], self.rows.catalog.database
+        name = self.inlined_tables[table_id]
+        for insert in inserts:
+            stored = database.inlined_names(self.rows.connection, name, [c.name for c in insert.columns])
+            source = t.inlined_data(name, stored, self.rows.catalog.format.inlined_system_columns)
+            keys = [column.key for column in source.columns]
+            self.rows.insert(
+                source,
+                [
+                    dict(zip(keys, (row_id, self.rows.snapshot_id, None, *values), strict=True))
+                    for row_id, values in enumerate(insert.values(database), start=statistics.next_row_id)
+                ],
+            )
+            statistics.add(insert.stats, len(insert))
+        # DuckDB keeps the statistics of a table for as long as this id stays, and reads wrong rows with old ones.
+        self.rows.new_file_id()
 
     def _add_data_file(
         self, table_id: int, file: NewDataFile, row_id_start: int | None, mapping_ids: Mapping[NameMap, int]

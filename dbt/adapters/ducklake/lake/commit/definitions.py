@@ -29,6 +29,8 @@ class DefinitionRows:
         self.staged = staged
         self._new_schema_versions: dict[int, bool] = {}
         """The staged ids of tables with a new schema version, and whether it needs a new table of inlined rows."""
+        self.inlined_tables: dict[int, str] = {}
+        """The catalog tables for the new inlined rows of tables, by their real ids."""
 
     def write(self) -> None:
         base, state = self.base_state, self.staged.state
@@ -130,7 +132,7 @@ class DefinitionRows:
             old is None
             or is_renamed(old, new)
             or old.partition != new.partition
-            or _stored_shape(old_columns) != _stored_shape(new.columns)
+            or inlined.stored_shape(old_columns) != inlined.stored_shape(new.columns)
         )
         if needs_inlined_table or column_rows(old_columns) != column_rows(new.columns):
             self._new_schema_versions[new.id] = needs_inlined_table
@@ -251,6 +253,7 @@ class DefinitionRows:
 
     def write_schema_versions(self) -> None:
         """Adds the schema version of each table with a new definition, and its table of inlined rows if needed."""
+        self._find_inlined_tables()
         if not self._new_schema_versions:
             return
         options = self.rows.catalog.options(self.rows.connection).with_values(
@@ -266,7 +269,8 @@ class DefinitionRows:
                 table_id=table_id,
             )
             limit = options.number("data_inlining_row_limit", self.rows.catalog_id(table.schema_id), table_id)
-            if needs_inlined_table and limit and inlined.can_inline(self.rows.catalog, table.columns):
+            may_get_rows = limit and inlined.can_inline(self.rows.catalog, table.columns)
+            if needs_inlined_table and (may_get_rows or self.staged.changes_of(staged_id).inlined_inserts):
                 name = f"ducklake_inlined_data_{table_id}_{self.rows.schema_version}"
                 inlined.create_table(self.rows.connection, self.rows.catalog, name, table.columns)
                 self.rows.add(
@@ -275,6 +279,25 @@ class DefinitionRows:
                     table_name=name,
                     schema_version=self.rows.schema_version,
                 )
+                self.inlined_tables[table_id] = name
+
+    def _find_inlined_tables(self) -> None:
+        """Finds the catalog tables for new inlined rows of tables whose columns stay as they were.
+
+        There is none if `data_inlining_row_limit` was 0 when a table got its columns. Then it gets a schema version.
+        """
+        is_new_version = self.staged.state != self.base_state
+        for table_id, changes in self.staged.data_changes.items():
+            if not changes.inlined_inserts or self._new_schema_versions.get(table_id):
+                continue
+            name = inlined.newest_table(self.rows.connection, self.staged.state.tables[table_id])
+            if name is not None:
+                self.inlined_tables[table_id] = name
+                continue
+            self._new_schema_versions[table_id] = True
+            if not is_new_version:
+                self.rows.schema_version += 1
+                is_new_version = True
 
 
 def add_partition_spec(rows: SnapshotRows, table_id: int, spec: PartitionSpec, end_snapshot: int | None) -> None:
@@ -329,8 +352,3 @@ def column_rows(columns: Iterable[Column]) -> dict[int, dict[str, Any]]:
     for column in columns:
         add(column, None)
     return rows
-
-
-def _stored_shape(columns: Iterable[Column]) -> list[tuple[int, str, str]]:
-    """What inlined rows depend on: ids, names and types, but neither defaults nor NOT NULL."""
-    return [(field.id, field.name, field.type) for column in columns for field in column.walk()]

@@ -62,7 +62,7 @@ def intended_changes(staged: Staged, base: LakeState) -> IntendedChanges:
         if is_provisional(table_id):
             continue
         relation_names[table_id] = base.qualified_name(base.tables[table_id])
-        if changes.added_files:
+        if changes.adds_rows:
             relation_changes.add(("inserted", table_id))
         if changes.truncated:
             relation_changes.add(("truncated", table_id))

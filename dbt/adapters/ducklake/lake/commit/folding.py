@@ -74,7 +74,7 @@ def changed_relations(origin: Staged, own: Staged) -> set[int]:
 
 
 def only_adds_rows(origin: Staged, own: Staged, table_id: int) -> bool:
-    """Whether the changes to a table from `origin` to `own` are new data files and nothing else."""
+    """Whether the changes to a table from `origin` to `own` are new rows and nothing else."""
     return (
         origin.state.tables.get(table_id) == own.state.tables.get(table_id)
         and _appended(origin.changes_of(table_id), own.changes_of(table_id)) is not None
@@ -160,7 +160,8 @@ class _Folding:
             added = _appended(self.origin.changes_of(table_id), own[table_id])
             if added is None:
                 raise self._conflict(table)
-            folded[table_id] = self.parent.changes_of(table_id).with_added_files(added)
+            changes = self.parent.changes_of(table_id).with_added_files(added.added_files)
+            folded[table_id] = changes.with_inlined_inserts(added.inlined_inserts)
         return folded
 
     def options(self) -> Mapping[OptionKey, str | None]:
@@ -211,9 +212,10 @@ def _are_several(thing: Any, others: Iterable[Any]) -> bool:
     return [other.name.lower() for other in others].count(name) > 1
 
 
-def _appended(origin: DataChanges, own: DataChanges) -> tuple[NewDataFile, ...] | None:
-    """The files that are added, if that is the only difference."""
-    count = len(origin.added_files)
-    if own.added_files[:count] != origin.added_files or replace(own, added_files=origin.added_files) != origin:
+def _appended(origin: DataChanges, own: DataChanges) -> DataChanges | None:
+    """The rows that are added, if that is the only difference."""
+    files, inserts = len(origin.added_files), len(origin.inlined_inserts)
+    before = replace(own, added_files=own.added_files[:files], inlined_inserts=own.inlined_inserts[:inserts])
+    if before != origin:
         return None
-    return own.added_files[count:]
+    return DataChanges(own.added_files[files:], own.inlined_inserts[inserts:])

@@ -22,6 +22,7 @@ from ..catalog import Catalog, Commit, NewSnapshots, SnapshotInfo
 from ..conflicts import check_conflicts, table_conflict_error
 from ..errors import BusyError, CommitUnknownError, ConflictError, LakeError
 from ..files import table_files
+from ..inlined_inserts import may_match_rows
 from ..predicates import ReadPredicate
 from ..snapshot import Table
 from ..snapshot_changes import only_compacts
@@ -179,6 +180,10 @@ def _check_conflicts(transaction: Transaction, connection: sa.Connection, new: N
             verb = "flushes" if changes.flushed_deletes else "compacts" if changes.compactions else "deletes from"
             intended = f"{verb} {base_state.qualified_name(base_state.tables[table_id])}"
             raise table_conflict_error(table_id, intended, commits, "changed rows of the same files")
+        row_ids = changes.ended_inlined_row_ids
+        if row_ids and not inlined.are_current(connection, transaction.catalog, table_id, row_ids, base.id):
+            intended = f"deletes inlined rows of {base_state.qualified_name(base_state.tables[table_id])}"
+            raise table_conflict_error(table_id, intended, commits, "deleted or flushed the same rows")
     for table_id, read in staged.reads.items():
         if read is None:
             continue  # check_conflicts accepts no change of this table at all.
@@ -202,7 +207,8 @@ def _has_matching_new_rows(
     new = (f for f in files if (f.begin_snapshot or 0) > base_id or (f.partial_max or 0) > base_id)
     if any(f.begin_snapshot not in compacting or f.partial_max is not None for f in new):
         return True
-    return inlined.has_rows_since(connection, transaction.catalog, table.id, base_id)
+    rows = inlined.read_new_inlined_rows(connection, transaction.catalog, table, base_id)
+    return rows is not None and may_match_rows(rows, read, table.columns)
 
 
 def _delete_files_match(transaction: Transaction, snapshot_id: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -43,6 +43,7 @@ class SnapshotRows:
         self._catalog_ids: dict[int, int] = {}
         """Real ids by provisional id, for schemas, tables, views, macros, partition specs and sort orders."""
         self._pending: dict[sa.Table, list[dict[str, Any]]] = defaultdict(list)
+        self._inserts: list[tuple[sa.Insert, Sequence[Mapping[str, Any]]]] = []
         self._updates: list[tuple[sa.Update | sa.Delete, Mapping[str, Any]]] = []
 
     def catalog_id(self, object_id: int) -> int:
@@ -62,6 +63,10 @@ class SnapshotRows:
     def add(self, table: sa.Table, **row: Any) -> None:
         """Adds a row, which `flush` inserts. Values for columns that the table does not have are left out."""
         self._pending[table].append(row)
+
+    def insert(self, table: sa.TableClause, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Adds rows for a catalog table that is no fixed one, which `flush` inserts."""
+        self._inserts.append((sa.insert(table), rows))
 
     def add_column_stats(self, table_id: int, data_file_id: int, stats: Mapping[int, ColumnStats]) -> None:
         """Adds the statistics of a data file's columns, which are by column id."""
@@ -114,6 +119,8 @@ class SnapshotRows:
         """Executes the collected statements, and inserts the collected rows with one statement for each table."""
         for statement, parameters in self._updates:
             self.connection.execute(statement, parameters)
+        for insert, of_table in self._inserts:
+            self.connection.execute(insert, of_table)
         for table, rows in self._pending.items():
             names = [c.name for c in table.columns if any(c.name in row for row in rows)]
             complete = [{name: row.get(name) for name in names} for row in rows]

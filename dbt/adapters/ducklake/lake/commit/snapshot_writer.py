@@ -37,8 +37,8 @@ def write_snapshot(
         rows.schema_version += 1
     definitions = DefinitionRows(rows, base_state, staged)
     definitions.write()
-    DataRows(rows, base.id, staged).write()
     definitions.write_schema_versions()
+    DataRows(rows, base.id, staged, definitions.inlined_tables).write()
     write_options(rows, staged.options)
     # Snapshots are in order of time, although the clock of another writer may be ahead of this one. Chance keeps two
     # writers from taking the same time then, by which their commits are told apart.

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ..deletes import NewDeleteFile, PositionDeletes
 from ..files import DataFile, NewDataFile
+from ..inlined_inserts import NewInlinedRows, is_staged, without_staged_rows
 from ..options import OptionKey
 from ..predicates import ReadPredicate
 from ..snapshot import LakeState
@@ -59,6 +60,8 @@ class DataChanges:
 
     added_files: tuple[NewDataFile, ...] = ()
     """Until the commit their ids are -1, -2, ... in this order."""
+    inlined_inserts: tuple[NewInlinedRows, ...] = ()
+    """Until the commit their rows have staged row ids, in this order."""
     ended_file_ids: frozenset[int] = frozenset()
     truncated: bool = False
     """Whether every data file and inlined row of the base snapshot ends."""
@@ -82,8 +85,12 @@ class DataChanges:
 
     @property
     def added_row_count(self) -> int:
-        """The rows of added files that are not deleted again, new versions of updated rows included."""
-        return sum(file.live_rows for file in self.added_files)
+        """The added rows that are not deleted again, new versions of updated rows included."""
+        return sum(file.live_rows for file in self.added_files) + sum(map(len, self.inlined_inserts))
+
+    @property
+    def adds_rows(self) -> bool:
+        return bool(self.added_files or self.inlined_inserts)
 
     @property
     def added_paths(self) -> frozenset[str]:
@@ -112,6 +119,9 @@ class DataChanges:
 
     def with_added_files(self, files: Iterable[NewDataFile]) -> DataChanges:
         return replace(self, added_files=(*self.added_files, *files))
+
+    def with_inlined_inserts(self, inserts: Iterable[NewInlinedRows]) -> DataChanges:
+        return replace(self, inlined_inserts=(*self.inlined_inserts, *inserts))
 
     def without_files(self, files: Iterable[DataFile]) -> DataChanges:
         """These changes without whole data files, committed or added."""
@@ -158,10 +168,14 @@ class DataChanges:
         )
 
     def with_deleted_inlined_rows(self, row_ids: frozenset[int]) -> DataChanges:
+        """These changes without inlined rows, committed or inserted by them."""
+        staged = frozenset(filter(is_staged, row_ids))
+        committed = row_ids - staged
         return replace(
             self,
-            ended_inlined_row_ids=self.ended_inlined_row_ids | row_ids,
-            deleted_row_count=self.deleted_row_count + len(row_ids - self.ended_inlined_row_ids),
+            inlined_inserts=without_staged_rows(self.inlined_inserts, staged),
+            ended_inlined_row_ids=self.ended_inlined_row_ids | committed,
+            deleted_row_count=self.deleted_row_count + len(committed - self.ended_inlined_row_ids),
         )
 
     def with_updates(self, row_count: int) -> DataChanges:

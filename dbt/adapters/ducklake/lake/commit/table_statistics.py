@@ -1,4 +1,4 @@
-"""Statistics of a table as a whole, updated by the data files that a commit adds."""
+"""Statistics of a table as a whole, updated by the rows that a commit adds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import tables as t
-from ..files import NewDataFile
 from ..stats import ColumnStats, TableColumnStats, widen_table_stats, widest_bounds
 from .rows import SnapshotRows, id_batches
 
@@ -110,7 +109,7 @@ class TableStatistics:
         self.column_types = column_types
         """The type of each current column and nested field, by id."""
         self.next_row_id: int = row.next_row_id if row else 0
-        """The row id of the first row in the next file."""
+        """The row id of the next row."""
         self._record_count: int = row.record_count if row else 0
         self._file_size_bytes: int = row.file_size_bytes if row else 0
         self.exists = row is not None
@@ -120,19 +119,20 @@ class TableStatistics:
         self._is_new = not self._columns and self.next_row_id == 0
         self._exact = all(column.exact for column in self._columns.values())
 
-    def add_file(self, file: NewDataFile) -> None:
-        for column_id, stats in file.stats.items():
-            # The column may have been dropped after the file was staged.
+    def add(self, columns: Mapping[int, ColumnStats], record_count: int, file_size_bytes: int = 0) -> None:
+        """Counts the rows of a new file, or rows that are inlined."""
+        for column_id, stats in columns.items():
+            # The column may have been dropped after the rows were staged.
             exists = column_id in self.column_types
             # A column that was added to an existing table has no statistics of the table. Earlier rows have its
-            # default value, and bounds of this file alone would exclude that.
+            # default value, and bounds of these rows alone would exclude that.
             if exists and (self._is_new or column_id in self._columns):
                 column = widen_table_stats(self._columns.get(column_id), stats, self.column_types[column_id])
                 self._columns[column_id] = column
                 self._exact = self._exact and column.exact
-        self._record_count += file.record_count
-        self._file_size_bytes += file.file_size_bytes
-        self.next_row_id += file.record_count
+        self._record_count += record_count
+        self._file_size_bytes += file_size_bytes
+        self.next_row_id += record_count
 
     def columns_without_bounds(self, column_types: Mapping[int, str]) -> set[int]:
         """The columns of these whose values the table's statistics do not bound, although their type has bounds."""

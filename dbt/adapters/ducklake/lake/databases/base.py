@@ -188,6 +188,14 @@ class Database:
         """The SQL type of a column in a table of inlined rows."""
         raise NotImplementedError
 
+    def inlined_value(self, value: Any, type_: str) -> Any:
+        """What a table of inlined rows stores for a value of a type. Dates and timestamps are text."""
+        return value
+
+    def keeps_inlined(self, column: Column) -> bool:
+        """Whether a table of inlined rows that the reference created keeps every value of a column as it is."""
+        return True
+
     def inlined_names(self, connection: sa.Connection, table: str, columns: Sequence[str]) -> Sequence[str]:
         """The names that these columns have in a table of inlined rows, which the reference may have created."""
         return columns

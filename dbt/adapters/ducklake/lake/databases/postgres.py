@@ -94,6 +94,9 @@ class Postgres(Database):
             return f"DECIMAL({decimal[0]},{decimal[1]})"
         return _INLINED_TYPES.get(column.type, "VARCHAR")
 
+    def inlined_value(self, value: Any, type_: str) -> Any:
+        return value.encode() if isinstance(value, str) else value
+
     def inlined_names(self, connection: sa.Connection, table: str, columns: Sequence[str]) -> Sequence[str]:
         # The reference leaves out the quotes where its own keywords allow that, and PostgreSQL folds unquoted names to
         # lower case. Which names those are depends on the version that wrote, so PostgreSQL is asked.

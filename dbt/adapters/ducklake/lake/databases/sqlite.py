@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
 
-from ..types import Column
+from ..types import Column, decimal_parts
+from ..values import render_value
 from .base import SMALL_INTEGERS, is_catalog_table
 from .file_database import FileDatabase
 
@@ -67,3 +69,19 @@ class Sqlite(FileDatabase):
         if column.type == "boolean" or column.type in SMALL_INTEGERS:
             return "BIGINT"
         return "BLOB" if column.type == "blob" else "VARCHAR"
+
+    def inlined_value(self, value: Any, type_: str) -> Any:
+        if isinstance(value, bool):
+            return int(value)
+        if isinstance(value, float | Decimal):
+            return render_value(value, type_)
+        return value
+
+    def keeps_inlined(self, column: Column) -> bool:
+        # The reference declares the type DECIMAL, of which SQLite makes a binary number.
+        decimal = decimal_parts(column.type)
+        return decimal is None or decimal[0] <= _EXACT_DIGITS
+
+
+_EXACT_DIGITS = 15
+"""The decimal digits that every 64-bit binary number keeps."""

@@ -8,18 +8,23 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from ...lake.arrow_types import has_plain_type
 from ...lake.commit.staged import CommitInfo
 from ...lake.errors import LakeError, NotFoundError
-from ...lake.files import count_files
+from ...lake.files import NewDataFile, count_files
+from ...lake.inlined import has_rows
+from ...lake.inlined_inserts import NewInlinedRows, takes_inserts, takes_rows
 from ...lake.snapshot import LakeState, Macro, Schema, Table, View
 from ...lake.transaction import Transaction
 from ..read.context import QueryContext
 from ..read.lakes import Lake
 from ..read.planner import Planner
 from ..sql.translation.to_spark.macros import macros_in
+from ..write.data_files import check_rows_not_null
 from ..write.local_files import can_write_locally, write_local_file
+from ..write.small_results import collect_if_small
 from ..write.target import WriteTarget
-from ..write.writer import write_dataframe
+from ..write.writer import to_table_schema, write_dataframe, write_plain_rows
 
 
 @dataclass
@@ -75,35 +80,79 @@ class CommandContext:
         """Plans a query. `statement` is what the author wrote, if the query is composed of parts of it."""
         return self.planner.query(sql, self.query_context, statement=statement)
 
-    def write(self, rows: DataFrame, table: Table, row_id: str | None = None, kept_text: bool = False) -> int:
+    def write(
+        self,
+        rows: DataFrame,
+        table: Table,
+        row_id: str | None = None,
+        kept_text: bool = False,
+        may_inline: bool = True,
+    ) -> int:
         """Writes rows into a table. Returns how many there were.
 
         New versions of existing rows have the row ids of the old versions in the column `row_id`. With `kept_text`,
         columns of which Spark cannot hold every value are text: see `sql.kept_text`.
         """
+        target, bytes_per_row = self.write_target(table), self._bytes_per_row(table)
+        if row_id is not None or kept_text or not all(map(has_plain_type, table.columns)):
+            return self._append(table, write_dataframe(rows, target, bytes_per_row, row_id, kept_text))
+        converted = to_table_schema(rows, table.columns)
+        few: pa.Table | None = collect_if_small(converted)
+        if few is None:
+            limit = self._inlining_limit(target) if may_inline else 0
+            written, few = write_plain_rows(converted, target, bytes_per_row, limit)
+            if few is None:
+                return self._append(table, written)
+        return self.write_arrow(few, table, may_inline)
+
+    def _inlining_limit(self, target: WriteTarget) -> int:
+        """How many rows of a statement are inserted into the catalog."""
+        if not takes_inserts(self.lake.catalog, target.table.columns):
+            return 0
+        return int(target.option("data_inlining_row_limit") or 0)
+
+    def _bytes_per_row(self, table: Table) -> float | None:
         added = self.transaction.data_changes(table).added_files
         count = sum(f.record_count for f in added)
-        bytes_per_row = sum(f.file_size_bytes for f in added) / count if count else None
-        files = write_dataframe(rows, self.write_target(table), bytes_per_row, row_id, kept_text)
+        return sum(f.file_size_bytes for f in added) / count if count else None
+
+    def _append(self, table: Table, files: list[NewDataFile]) -> int:
         self.transaction.append(table, files)
         return sum(f.record_count for f in files)
 
-    def write_arrow(self, rows: pa.Table, table: Table) -> int:
-        """Writes an Arrow table into a table; a few rows of plain types without Spark."""
+    def write_arrow(self, rows: pa.Table, table: Table, may_inline: bool = True) -> int:
+        """Writes an Arrow table into a table; a few rows of plain types without Spark.
+
+        Rows of up to `data_inlining_row_limit` are inserted into the catalog, unless they may not be inlined.
+        """
+        if not len(rows):
+            return 0
         target = self.write_target(table)
-        if not can_write_locally(rows, target):
-            return self.write(self.planner.arrow_dataframe(rows), table)
-        files = write_local_file(rows, target)
-        self.transaction.append(table, files)
-        return sum(f.record_count for f in files)
+        may_inline = may_inline and len(rows) <= self._inlining_limit(target)
+        if may_inline and takes_rows(rows, table.columns):
+            inserted = NewInlinedRows.of(rows, table.columns)
+            check_rows_not_null(inserted.rows, table)
+            self.transaction.insert_inlined(table, inserted)
+            return len(rows)
+        if can_write_locally(rows, target):
+            return self._append(table, write_local_file(rows, target))
+        return self._append(table, write_dataframe(self.planner.arrow_dataframe(rows), target))
 
-    def file_count(self, table: Table) -> int:
-        """The number of a table's data files, with those that the transaction staged."""
-        staged = len(self.transaction.data_changes(table).added_files)
-        if table.id < 0:
-            return staged
-        with self.lake.catalog.read() as connection:
-            return staged + count_files(connection, table.id, self.transaction.base.id)
+    def move_inlined_inserts_to_files(self, table: Table) -> None:
+        """Writes data files for what the transaction has inserted into the catalog: before columns change."""
+        for inserted in self.transaction.without_inlined_inserts(table):
+            self.write_arrow(inserted.rows, table, may_inline=False)
+
+    def is_in_parts(self, table: Table) -> bool:
+        """Whether a table has several data files, or one and inlined rows, with what the transaction staged."""
+        changes = self.transaction.data_changes(table)
+        parts = len(changes.added_files) + bool(changes.inlined_inserts)
+        if parts < 2 and table.id >= 0:
+            with self.lake.catalog.read() as connection:
+                parts += count_files(connection, table.id, self.transaction.base.id)
+                if parts == 1:
+                    parts += has_rows(connection, self.lake.catalog, table.id)
+        return parts > 1
 
     def write_target(self, table: Table) -> WriteTarget:
         return WriteTarget(

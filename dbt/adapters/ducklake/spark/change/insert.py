@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as s
 
+from ...lake.arrow_types import arrow_type
 from ...lake.errors import NotFoundError, SchemaChangeError
 from ...lake.snapshot import Table
 from ...lake.types import find_path
 from ..sql import statements as st
 from ..sql.defaults import default_sql
+from ..sql.literal_rows import literal_rows
 from ..sql.quoting import quoted
 from .command_context import CommandContext
 from .literal_casts import cast_literal_columns, with_cast
@@ -19,12 +22,33 @@ from .schema_merge import merge_schema
 
 def insert(context: CommandContext, statement: st.Insert) -> int:
     table = context.table(statement.name)
+    literals = _literal_rows(table, statement)
+    if literals is not None:
+        return context.write_arrow(literals, table)
     rows = context.query(statement.full_query, statement.text if statement.with_clause else None)
     rows = cast_literal_columns(rows, statement.query, table, _target_columns(rows.columns, table, statement))
     if statement.schema_evolution:
         table = merge_schema(context, table, _table_fields(rows, table, statement))
     rows = _table_rows(rows, table, statement)
     return insert_overwrite(context, statement, table, rows) if statement.is_overwrite else context.write(rows, table)
+
+
+def _literal_rows(table: Table, statement: st.Insert) -> pa.Table | None:
+    """The rows of INSERT ... VALUES of literals with a value for each column; None for all that needs Spark."""
+    if statement.is_overwrite or statement.by_name or statement.schema_evolution or statement.partition:
+        return None
+    paths = [find_path(table.columns, (name,)) for name in _target_columns([], table, statement)]
+    columns = [path[0] for path in paths if path is not None]
+    given = {c.id for c in columns}
+    others = [c for c in table.columns if c.id not in given]
+    if len(given) != len(paths) or any(c.default_value is not None for c in others):
+        return None
+    rows = literal_rows(statement.query, columns)
+    if rows is None:
+        return None
+    for column in others:
+        rows = rows.append_column(column.name, pa.nulls(len(rows), arrow_type(column)))
+    return rows
 
 
 def _table_fields(rows: DataFrame, table: Table, statement: st.Insert) -> list[s.StructField]:

@@ -104,7 +104,7 @@ class _Merge:
 
     def _key_predicate(self) -> Predicate | None:
         """A predicate on the table's rows that can match the source. Not worth a Spark job if there are few files."""
-        if self.context.file_count(self.target.table) < 2:
+        if not self.context.is_in_parts(self.target.table):
             return None
         qualifier = self.statement.alias or self.target.table.name
         source_qualifier = self.source.qualifier[-1] if self.source.qualifier else None

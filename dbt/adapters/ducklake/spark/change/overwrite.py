@@ -63,7 +63,7 @@ def _replace_using(context: CommandContext, statement: st.Insert, table: Table, 
     columns = [_key_column(table, name) for name in statement.replace_using]
     rows = rows.localCheckpoint()  # read twice: for the keys, and to be written
     target = TargetTable.of(context, statement)
-    if context.file_count(table) > 1:
+    if context.is_in_parts(table):
         keys = [EqualityKey(name, quoted(name)) for name in columns]
         target.changed_relation.extra_predicate = key_predicate(rows, None, keys)
     view = context.planner.register_view(F.broadcast(rows) if fits_broadcast(rows) else rows)
@@ -107,7 +107,7 @@ def _replace_partitions(context: CommandContext, table: Table, rows: DataFrame) 
     transaction = context.transaction
     scan = context.lake.plan_scan(table, transaction.base, context.state, transaction=transaction)
     staged = transaction.data_changes(table).added_files
-    count = context.write(rows, table)
+    count = context.write(rows, table, may_inline=False)
     replaced = {file.partition_values for file in transaction.data_changes(table).added_files[len(staged) :]}
     transaction.record_read(table)
     values_of_file = _partition_values_by_file(context, table, spec, staged)

@@ -18,6 +18,7 @@ def merge_schema(context: CommandContext, table: Table, fields: Iterable[s.Struc
     """Changes a table so that it can hold rows with these fields. Returns the changed table."""
     columns = [_column_for(field, find_path(table.columns, (field.name,))) for field in fields]
     ids = context.transaction.column_ids(table)
+    context.move_inlined_inserts_to_files(table)
     return context.transaction.alter_table(table, lambda t: evolve.merge_schema(t, columns, ids))
 
 

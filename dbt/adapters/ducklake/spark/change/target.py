@@ -103,7 +103,7 @@ class TargetTable:
         files = small_dataframe(rows.sparkSession, starts, _lake_key=pa.string(), _lake_start=pa.int64())
         row_id = F.coalesce(F.col(OWN_ROW_ID), F.col("_lake_start") + F.col(POSITION))
         rows = rows.join(F.broadcast(files), F.col(FILE) == F.col("_lake_key"), "left").withColumn("_lake_id", row_id)
-        if all(f.id >= 0 for f in self.scan.files):
+        if not self.scan.has_staged_rows:
             self.context.transaction.record_updates(self.table, self._write_new_versions(rows, "_lake_id"))
             return
         # A row that this transaction inserted has no row id yet. Its new version counts as the inserted row.

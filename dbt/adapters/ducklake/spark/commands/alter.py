@@ -64,6 +64,8 @@ def _alter_table(context: CommandContext, table: Table, action: object) -> None:
             f"columns of table {table.name} can not be moved: a DuckLake table has its columns in the order in"
             " which they were added; select them in the order you want"
         )
+    if isinstance(action, _COLUMN_CHANGES):
+        context.move_inlined_inserts_to_files(table)
     change(context, table, action)
 
 
@@ -173,6 +175,8 @@ def _unset_properties(context: CommandContext, table: Table, action: alters.Unse
             raise NotFoundError(f"table {table.name} has no property {name}")
     context.transaction.set_tags(table, tuple(t for t in table.tags if t[0] not in action.names))
 
+
+_COLUMN_CHANGES = (alters.AddColumn, alters.DropColumn, alters.RenameColumn, alters.ChangeType)
 
 _ACTIONS: Mapping[type, Callable[[CommandContext, Table, Any], None]] = {
     alters.RenameRelation: _rename,

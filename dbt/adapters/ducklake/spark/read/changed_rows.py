@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from ...lake.change_feed import ChangeFeed, DataFileDeletes
 from ...lake.deletes import SNAPSHOT_COLUMN
+from ...lake.inlined_inserts import only_staged
 from ...lake.snapshot import Table
 from ..sql.virtual_columns import ROW_ID, SNAPSHOT_ID
 from .delete_files import NUMBER, deleted_positions
@@ -76,7 +77,8 @@ def _staged(
     ids_left = _scan(spark, file_reader, replace(now, files=left)).select(F.col(_ROW_ID).alias("_lake_left"))
     gone = _scan(spark, file_reader, replace(before, files=changed))
     gone = gone.join(ids_left, F.col(_ROW_ID) == F.col("_lake_left"), "left_anti")
-    return gone, _scan(spark, file_reader, replace(now, files=[f for f in now.files if f.id < 0], inlined=None))
+    inlined = now.inlined and only_staged(now.inlined)
+    return gone, _scan(spark, file_reader, replace(now, files=[f for f in now.files if f.id < 0], inlined=inlined))
 
 
 def _with_change_types(inserted: DataFrame, deleted: DataFrame) -> DataFrame:

@@ -20,7 +20,8 @@ from ...lake.errors import NotFoundError
 from ...lake.file_store import FileStore
 from ...lake.files import DataFile, DeleteFile, NameMap, NewDataFile, name_maps, table_files
 from ...lake.format_versions import FORMAT_VERSIONS
-from ...lake.inlined import read_inlined_rows
+from ...lake.inlined import read_inlined_rows, united
+from ...lake.inlined_inserts import staged_inlined_rows
 from ...lake.migration import Migration, migrate
 from ...lake.missing_names import did_you_mean_relation
 from ...lake.predicates import Predicate
@@ -208,6 +209,7 @@ class Lake:
                     inlined = inlined.without(data.ended_inlined_row_ids)
         if data:
             files += _staged_files(data.added_files, folder, maps)
+            inlined = united(inlined, staged_inlined_rows(data.inlined_inserts, table.columns))
         return TableScan(table, snapshot.id, files, maps, inlined, column_history=history)
 
 

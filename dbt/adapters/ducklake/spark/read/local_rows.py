@@ -20,7 +20,9 @@ def small_dataframe(spark: SparkSession, rows: Iterable[Sequence[Any]], **column
 
 def arrow_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
     """A small Arrow table as a DataFrame. Spark Connect does not take a table without rows."""
-    return spark.createDataFrame(table) if table.num_rows else empty_dataframe(spark, from_arrow_schema(table.schema))
+    # Otherwise Spark takes local times for moments in the session's time zone, which does not have all of them.
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    return spark.createDataFrame(table, schema) if table.num_rows else empty_dataframe(spark, schema)
 
 
 def empty_dataframe(spark: SparkSession, schema: s.StructType) -> DataFrame:

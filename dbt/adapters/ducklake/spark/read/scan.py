@@ -17,9 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
+from ...lake.arrow_types import has_plain_type
 from ...lake.errors import LakeError
 from ...lake.files import DataFile, NameMap
 from ...lake.inlined import InlinedRows
+from ...lake.inlined_inserts import FIRST_STAGED_ROW_ID, only_staged
 from ...lake.predicates import Predicate
 from ...lake.snapshot import Table
 from ...lake.snapshot_loader import ColumnHistory
@@ -40,7 +42,8 @@ from .stored_columns import FileColumns, StoredColumns
 
 FILE, POSITION, OWN_ROW_ID = "_lake_file", "_lake_position", "_lake_row_id"
 """The columns of a row position. FILE is the file's key in the scan, NULL for an inlined row. POSITION is the
-position in the file, or the row id of an inlined row. OWN_ROW_ID is the row id stored with the row, if there is one."""
+position in the file, or the row id of an inlined row. OWN_ROW_ID is the row id stored with the row, if there is one.
+Inlined rows that a transaction inserted have none."""
 
 # Internal columns of data files, with their field ids from the specification.
 INTERNAL_ROW_ID = s.StructField("_ducklake_internal_row_id", s.LongType(), True, {"parquet.field.id": 2147483540})
@@ -66,6 +69,11 @@ class TableScan:
     def part(self, files: Sequence[DataFile]) -> TableScan:
         """The scan of some of the files, which keep their keys."""
         return replace(self, files=files, inlined=None, whole=self.whole or self)
+
+    @property
+    def has_staged_rows(self) -> bool:
+        """Whether some rows have no row id yet, since the transaction that reads them inserted them."""
+        return any(f.id < 0 for f in self.files) or bool(self.inlined and len(only_staged(self.inlined)))
 
     @cached_property
     def file_keys(self) -> FileKeys:
@@ -311,6 +319,9 @@ class _Scanner:
     # -- inlined rows
 
     def _inlined_rows(self, inlined: InlinedRows) -> DataFrame:
+        if not self._locates_rows and not self.text_columns and all(map(has_plain_type, self.columns)):
+            rows_alone = inlined.rows.select(range(len(self.columns)))
+            return arrow_dataframe(self.spark, rows_alone.rename_columns([c.name for c in self.columns]))
         names = [f"c{i}" for i in range(len(self.columns))] + ["row_id", "begin_snapshot"]
         table = inlined.rows.rename_columns(names)
         rows = arrow_dataframe(self.spark, table)
@@ -322,7 +333,8 @@ class _Scanner:
             result += [F.col("row_id").alias(ROW_ID), F.col("begin_snapshot").alias(SNAPSHOT_ID)]
         if self.with_row_positions:
             row_id = F.col("row_id")
-            result += [F.lit(None).cast("string").alias(FILE), row_id.alias(POSITION), row_id.alias(OWN_ROW_ID)]
+            own = F.when(row_id < FIRST_STAGED_ROW_ID, row_id)
+            result += [F.lit(None).cast("string").alias(FILE), row_id.alias(POSITION), own.alias(OWN_ROW_ID)]
         for i, column in enumerate(self.columns):
             if column in self.text_columns:
                 text = F.col(f"c{i}").cast(query_type(as_text(column)))

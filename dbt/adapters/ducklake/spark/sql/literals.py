@@ -29,13 +29,14 @@ def parse_literal(text: str) -> LiteralValue | None:
     """
     cursor = Cursor(text, "literal")
     try:
-        value = _literal(cursor)
+        value = literal_at(cursor)
     except StatementError:
         return None
     return LiteralValue(value) if cursor.at_end() else None
 
 
-def _literal(cursor: Cursor) -> Value:
+def literal_at(cursor: Cursor) -> Value:
+    """Parses the literal at the cursor. Raises a StatementError if there is none."""
     if cursor.at_string():
         return cursor.string("a literal")
     if cursor.take("["):
@@ -59,7 +60,7 @@ def _literal(cursor: Cursor) -> Value:
 def _literal_list(cursor: Cursor, closing: str) -> tuple[Value, ...]:
     if cursor.take(closing):
         return ()
-    values = cursor.comma_separated(lambda: _literal(cursor))
+    values = cursor.comma_separated(lambda: literal_at(cursor))
     cursor.expect(closing)
     return values
 

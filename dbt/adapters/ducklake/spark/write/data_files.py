@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
@@ -78,11 +79,22 @@ def check_not_null(files: Sequence[NewDataFile], table: Table) -> None:
         for file in files:
             stats = file.stats.get(column.id)
             if stats is None or stats.null_count != 0:
-                count = stats.null_count if stats else file.record_count
-                raise ConstraintError(
-                    f"column {column.name} of table {table.name} is NOT NULL, and {count} of the new rows have no"
-                    " value for it; nothing was written to the table"
-                )
+                raise not_null_error(column, table, stats.null_count if stats else file.record_count)
+
+
+def check_rows_not_null(rows: pa.Table, table: Table) -> None:
+    """Raises if the rows have a NULL in a column that is NOT NULL."""
+    for column in table.columns:
+        count = rows.column(column.name).null_count
+        if count and not column.nulls_allowed:
+            raise not_null_error(column, table, count)
+
+
+def not_null_error(column: Column, table: Table, count: int | None) -> ConstraintError:
+    return ConstraintError(
+        f"column {column.name} of table {table.name} is NOT NULL, and {count} of the new rows have no value for it;"
+        " nothing was written to the table"
+    )
 
 
 def move_to_partition_folder(file: NewDataFile, target: WriteTarget) -> NewDataFile:

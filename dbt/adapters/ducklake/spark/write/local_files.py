@@ -8,27 +8,19 @@ from types import MappingProxyType
 import pyarrow as pa
 from pyspark.sql import types as s
 
-from ...lake.arrow_types import arrow_type
+from ...lake.arrow_types import arrow_type, has_plain_type
 from ...lake.files import NewDataFile
 from ...lake.paths import new_data_file_name
 from ...lake.snapshot import Table
-from ...lake.types import Column, decimal_parts
 from .data_files import check_not_null, describe_data_file
 from .target import WriteTarget
 from .write_folder import removing_empty_folders
 
 MAX_ROWS = 100_000
 """Spark writes more rows than these."""
+MAX_BYTES = 512_000_000
 
-_PLAIN_TYPES = frozenset(
-    ("boolean", "int8", "int16", "int32", "int64", "float32", "float64", "varchar", "date", "timestamp", "timestamptz")
-)
 _CODECS = {"snappy", "zstd", "gzip", "brotli", "uncompressed"}
-
-
-def has_plain_type(column: Column) -> bool:
-    """Whether the values of a column are the same in Arrow, in a data file and in Spark."""
-    return not column.children and (column.type in _PLAIN_TYPES or decimal_parts(column.type) is not None)
 
 
 def can_write_locally(rows: pa.Table, target: WriteTarget) -> bool:
@@ -36,6 +28,7 @@ def can_write_locally(rows: pa.Table, target: WriteTarget) -> bool:
     table = target.table
     return (
         rows.num_rows <= MAX_ROWS
+        and rows.nbytes <= int(target.option("target_file_size") or MAX_BYTES)
         and table.partition is None
         and (table.sort is None or not target.flag("sort_on_insert"))
         and all(map(has_plain_type, table.columns))

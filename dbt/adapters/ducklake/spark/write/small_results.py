@@ -1,15 +1,18 @@
-"""Small results are written by one task, so that they are one file."""
+"""Small results: the driver takes those of plain types from Spark; one task writes the others, so they are one file."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 SMALL_BYTES = 1 << 18
 """What Spark may expect of a small result and of all that it reads: a few thousand rows, enough work for one task."""
 _MAX_LEAVES = 20
+MAX_ROWS = 20_000
+"""How many rows the driver takes, however little space Spark expects them to need."""
 
 _HIDES_WORK = re.compile(
     r"^[\s:+-]*(?:Generate|Expand|MapElements|MapPartitions|\w*(?:Python|Pandas|InArrow|Script)\w*)\b", re.MULTILINE
@@ -19,13 +22,25 @@ _STATISTICS = re.compile(r"Statistics\(sizeInBytes=([0-9.E+]+) (\w+)")
 _UNITS = {"B": 1, "KiB": 1 << 10}
 
 
+def collect_if_small(rows: DataFrame) -> pa.Table | None:
+    """The rows if they are few; None for others, which Spark computes a second time if it expected fewer."""
+    if not is_small(rows):
+        return None
+    found = rows.coalesce(1).limit(MAX_ROWS + 1).toArrow()
+    return found if len(found) <= MAX_ROWS else None
+
+
 def gather_if_small(rows: DataFrame) -> DataFrame:
     """The rows, in one partition if Spark expects them to be few. Needs neither a job nor a shuffle."""
+    return rows.coalesce(1) if is_small(rows) else rows
+
+
+def is_small(rows: DataFrame) -> bool:
     is_connect = type(rows).__module__.startswith("pyspark.sql.connect")
-    return rows.coalesce(1) if (_is_small_on_connect(rows) if is_connect else _is_small(rows)) else rows
+    return _is_small_on_connect(rows) if is_connect else _is_small_in_plan(rows)
 
 
-def _is_small(rows: DataFrame) -> bool:
+def _is_small_in_plan(rows: DataFrame) -> bool:
     plan: Any = rows._jdf.queryExecution().optimizedPlan()
     leaves = plan.collectLeaves()
     return (

@@ -1,4 +1,4 @@
-"""The folder of one write, and the folders above it: none of them stays if the write leaves no file there."""
+"""The folder of one write, and the folders above it: none of them stays if the write fails."""
 
 from __future__ import annotations
 
@@ -35,17 +35,19 @@ def new_write_folder(target: WriteTarget) -> Iterator[str]:
 
 @contextmanager
 def removing_empty_folders(target: WriteTarget) -> Iterator[None]:
-    """Removes the folders of the table and its schema after the block, if the block made them and they are empty.
+    """Removes the folders of the table and its schema if the block fails, made them, and left nothing in them.
 
-    Only on a local disk: an object store has no folders, and others could lose a file that is written just then.
+    Only on a local disk: an object store has no folders. After a block that succeeds they stay, also empty: another
+    writer may be about to write into them.
     """
     missing = _missing_folders(target)
     try:
         yield
-    finally:
+    except BaseException:
         for path in missing:
             with suppress(OSError):  # it has files, or it was never made
                 os.rmdir(path)
+        raise
 
 
 def _missing_folders(target: WriteTarget) -> list[str]:

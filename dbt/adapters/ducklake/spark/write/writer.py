@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
 from ...lake.files import NewDataFile
+from ...lake.paths import resolve
 from ...lake.types import Column, decimal_parts
 from ..read.parquet import FILE_POOL
 from ..read.scan import INTERNAL_ROW_ID, INTERNAL_SNAPSHOT_ID
@@ -51,14 +53,35 @@ def write_dataframe(
     check_geometries_writable(rows.sparkSession, table)
     columns = tuple(map(as_text, table.columns)) if kept_text else table.columns
     converted = to_table_schema(rows, columns, row_id)
+    with new_write_folder(target) as folder:
+        files = _checked_files(target, folder, _write(converted, target, folder, bytes_per_row, kept_text))
+    return files if row_id is None else [replace(file, holds_updated_rows=True) for file in files]
+
+
+def write_plain_rows(
+    converted: DataFrame, target: WriteTarget, bytes_per_row: float | None, few: int
+) -> tuple[list[NewDataFile], pa.Table | None]:
+    """Writes rows of plain types that have the table's schema already, as `write_dataframe` does.
+
+    If they turn out to be so `few`, and not none, they are returned and leave no file.
+    """
+    with new_write_folder(target) as folder:
+        files = _write(converted, target, folder, bytes_per_row)
+        if 0 < sum(file.record_count for file in files) <= few:
+            rows = _rows_of(target, files)
+            remove_folder(target, folder)
+            return [], rows
+        return _checked_files(target, folder, files), None
+
+
+def _write(
+    converted: DataFrame, target: WriteTarget, folder: str, bytes_per_row: float | None, kept_text: bool = False
+) -> list[NewDataFile]:
     arranged, partition_columns = partition_and_sort(converted, target, kept_text)
     writer = arranged.write.mode("error").options(**_writer_options(target, bytes_per_row))
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
-    with new_write_folder(target) as folder:
-        written = write_with_spark(rows.sparkSession, writer, target, folder)
-        files = _checked_files(target, folder, written)
-    return files if row_id is None else [replace(file, holds_updated_rows=True) for file in files]
+    return _described_files(target, write_with_spark(converted.sparkSession, writer, target, folder))
 
 
 def write_moved_rows(
@@ -91,13 +114,13 @@ def write_moved_rows(
         writer = writer.partitionBy(*partition_columns)
     with new_write_folder(target) as folder:
         written = write_with_spark(rows.sparkSession, writer, target, folder)
-        return _checked_files(target, folder, written, partition_values)
+        return _checked_files(target, folder, _described_files(target, written, partition_values))
 
 
-def _checked_files(
-    target: WriteTarget, folder: str, written: SparkFiles, partition_values: tuple[str | None, ...] | None = None
+def _described_files(
+    target: WriteTarget, written: SparkFiles, partition_values: tuple[str | None, ...] | None = None
 ) -> list[NewDataFile]:
-    """The files that were just written into a folder, checked. Those of partitions are moved to their folders.
+    """The files that were just written. Those without rows are deleted.
 
     All are of the partition with these values, if they are given; otherwise folders tell the values of each.
     """
@@ -111,13 +134,24 @@ def _checked_files(
         footer = target.store.read_footer(file.path, written.key)
         return describe_data_file(target, file.path, footer, name_map, written.key, values)
 
-    files = [file for file in FILE_POOL.map(described, written.files) if file]
+    return [file for file in FILE_POOL.map(described, written.files) if file]
+
+
+def _checked_files(target: WriteTarget, folder: str, files: list[NewDataFile]) -> list[NewDataFile]:
+    """Files of one write, checked. Those of partitions are moved to their folders."""
+    table = target.table
     check_not_null(files, table)
     if table.partition:  # the reference merges only files of a partition that are in the same folder
         files = list(FILE_POOL.map(lambda file: move_to_partition_folder(file, target), files))
     if table.partition or not files:
         remove_folder(target, folder)
     return files
+
+
+def _rows_of(target: WriteTarget, files: Sequence[NewDataFile]) -> pa.Table:
+    paths = [resolve(target.folder, file.path, file.path_is_relative) for file in files]
+    parts = [target.store.read_table(path, file.encryption_key) for path, file in zip(paths, files, strict=True)]
+    return pa.concat_tables(part.select([c.name for c in target.table.columns]) for part in parts)
 
 
 def to_table_schema(
