@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake.catalog import Catalog
 from dbt.adapters.ducklake.lake.databases.postgres import Postgres
 from dbt.adapters.ducklake.lake.errors import BusyError
@@ -49,7 +50,39 @@ def measure(rounds: int) -> list[Figure]:
                 name = f"the slowest of {processes}, times behind the median"
                 behind, racing_behind = (statistics.median(map(_behind, sides[racing])) for racing in sides)
                 figures.append(Figure(name, behind, "", racing_behind, "racing", "5"))
+        figures += _statements(words, rounds)
     return figures
+
+
+def _statements(words: str, rounds: int) -> list[Figure]:
+    """One-row INSERT statements of many processes, inlined and as files."""
+    sides: dict[int, list[list[int]]] = {10: [], 0: []}
+    for _, limit in itertools.product(range(rounds), sides):
+        with _lake(words) as (catalog, data_path):
+            sides[limit].append(in_processes(PROCESSES[-1], insert_one_by_one, catalog, data_path, limit))
+    inlined, files = (statistics.median(sum(c) / SECONDS for c in counts) for counts in sides.values())
+    behind, files_behind = (statistics.median(map(_behind, counts)) for counts in sides.values())
+    name = f"one-row INSERTs of {PROCESSES[-1]} processes"
+    return [
+        Figure(name, inlined, "/s", files, "in files", "150 /s"),
+        Figure(f"{name}: the slowest, times behind the median", behind, "", files_behind, "in files", "5"),
+    ]
+
+
+def insert_one_by_one(number: int, catalog: str, data_path: str, limit: int) -> int:
+    """Executes one-row INSERTs. Answers the number of commits in the time that is measured."""
+    committed, begin = 0, time.monotonic() + WARM_UP_SECONDS
+    with LakeSession(catalog, data_path, data_inlining_row_limit=limit) as lake:
+        for turn in itertools.count():
+            if time.monotonic() > begin + SECONDS:
+                break
+            try:
+                lake.execute(f"insert into t values ({number}, {turn}, {turn % 7}, null, 1)")
+            except BusyError:
+                continue
+            committed += begin < time.monotonic() < begin + SECONDS
+        assert not lake.spark_started
+    return committed
 
 
 def append_one_by_one(number: int, catalog: str, data_path: str, racing: bool) -> int:

@@ -6,7 +6,7 @@ The reference stores a value as text if the catalog database has no type for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from typing import Any
 
@@ -24,15 +24,29 @@ def decode(value: Any, column: Column, structs_are_sql: bool = False) -> Any:
     With `structs_are_sql`, fields of structs are SQL literals (`'it''s'`, `CAST('...' AS DATE)`). The reference
     writes them so if the database has no structs. Values inside lists and maps are never SQL literals.
     """
-    if value is None:
-        return None
+    return decoder(column, structs_are_sql)(value)
+
+
+def decoder(column: Column, structs_are_sql: bool = False) -> Callable[[Any], Any]:
+    """The function that decodes each stored value of a column: see `decode`."""
     if has_variant(column):
-        return _native(value, column)
+        return lambda value: _native(value, column)
     if column.children:
-        if not isinstance(value, str):
-            value = bytes(value).decode()
-        return _Parser(value).parse(column, structs_are_sql)
-    return _scalar(value, column.type)
+
+        def parse(value: Any) -> Any:
+            text = value if isinstance(value, str) else bytes(value).decode()
+            return _Parser(text).parse(column, structs_are_sql)
+
+        return lambda value: None if value is None else parse(value)
+    simple = _SIMPLE_DECODERS.get(column.type)
+    convert = simple or (lambda value: _scalar(value, column.type))
+    return lambda value: None if value is None else convert(value)
+
+
+_SIMPLE_DECODERS: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("int8", "int16", "int32", "int64"), int),
+    **dict.fromkeys(("float32", "float64"), float),
+}
 
 
 def has_variant(column: Column) -> bool:

@@ -18,7 +18,7 @@ from . import tables as t
 from .arrow_types import arrow_type
 from .catalog import Catalog
 from .commit.rows import id_batches
-from .duckdb_text import decode, has_variant
+from .duckdb_text import decode, decoder, has_variant
 from .errors import UnsupportedError
 from .snapshot import Table
 from .snapshot_loader import build_columns
@@ -307,7 +307,8 @@ def _as_arrow(rows: Sequence[Any], stored: Sequence[Column], table: Table, struc
         try:
             if column.id in stored_by_id:
                 index, old = stored_by_id[column.id]
-                values = [_reshape(decode(row[index], old, structs_are_sql), old, column) for row in rows]
+                decoded = map(decoder(old, structs_are_sql), (row[index] for row in rows))
+                values = [_reshape(value, old, column) for value in decoded] if old.children else list(decoded)
             else:
                 values = [decode(column.initial_default, column)] * len(rows)
             arrays.append(pa.array(values, type=arrow_type(column, exact=True)))

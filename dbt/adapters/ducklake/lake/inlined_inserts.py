@@ -37,10 +37,17 @@ class NewInlinedRows:
     @classmethod
     def of(cls, rows: pa.Table, columns: tuple[Column, ...]) -> NewInlinedRows:
         """The rows, whose columns have these names, in any order, and values of these types."""
-        return cls(rows := _with_field_ids(rows, columns), columns, _statistics(rows, columns))
+        rows = _with_field_ids(rows, columns)
+        return cls(rows, columns, _statistics(rows, columns))
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
+
+    @property
+    def can_be_stored(self) -> bool:
+        """Whether the catalog can hold the values. Not every program gets past the character NUL in a text."""
+        texts = (self.rows.column(c.name) for c in self.columns if c.type in ("varchar", "json"))
+        return not any(pc.any(pc.match_substring(text, "\0")).as_py() for text in texts)
 
     def without(self, positions: frozenset[int]) -> NewInlinedRows:
         kept = [i for i in range(len(self)) if i not in positions]
@@ -70,7 +77,7 @@ def may_match_rows(inlined: InlinedRows, read: ReadPredicate, columns: Sequence[
     """Whether one of the rows of a table with these columns may satisfy the predicate."""
     test = compile_predicate(read.predicate, columns, time_zone=read.time_zone)
     known = [c for c in columns if has_plain_type(c)]
-    rows = _with_field_ids(inlined.rows, known)
+    rows = _with_field_ids(inlined.rows.select(range(len(columns))), known)
     return any(test(FileStats(_statistics(rows.slice(i, 1), known))) for i in range(len(rows)))
 
 
@@ -79,12 +86,6 @@ def takes_inserts(catalog: Catalog, columns: Sequence[Column]) -> bool:
     return can_inline(catalog, columns) and all(
         has_plain_type(column) and catalog.database.keeps_inlined(column) for column in columns
     )
-
-
-def takes_rows(rows: pa.Table, columns: Sequence[Column]) -> bool:
-    """Whether the catalog can hold these rows. Not every program gets past the character NUL in a text."""
-    texts = (rows.column(column.name) for column in columns if column.type in ("varchar", "json"))
-    return not any(pc.any(pc.match_substring(text, "\0")).as_py() for text in texts)
 
 
 def staged_inlined_rows(inserts: Sequence[NewInlinedRows], columns: Sequence[Column]) -> InlinedRows | None:

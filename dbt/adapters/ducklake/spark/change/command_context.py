@@ -13,7 +13,7 @@ from ...lake.commit.staged import CommitInfo
 from ...lake.errors import LakeError, NotFoundError
 from ...lake.files import NewDataFile, count_files
 from ...lake.inlined import has_rows
-from ...lake.inlined_inserts import NewInlinedRows, takes_inserts, takes_rows
+from ...lake.inlined_inserts import NewInlinedRows, takes_inserts
 from ...lake.snapshot import LakeState, Macro, Schema, Table, View
 from ...lake.transaction import Transaction
 from ..read.context import QueryContext
@@ -128,12 +128,12 @@ class CommandContext:
         if not len(rows):
             return 0
         target = self.write_target(table)
-        may_inline = may_inline and len(rows) <= self._inlining_limit(target)
-        if may_inline and takes_rows(rows, table.columns):
+        if may_inline and len(rows) <= self._inlining_limit(target):
             inserted = NewInlinedRows.of(rows, table.columns)
             check_rows_not_null(inserted.rows, table)
-            self.transaction.insert_inlined(table, inserted)
-            return len(rows)
+            if inserted.can_be_stored:
+                self.transaction.insert_inlined(table, inserted)
+                return len(rows)
         if can_write_locally(rows, target):
             return self._append(table, write_local_file(rows, target))
         return self._append(table, write_dataframe(self.planner.arrow_dataframe(rows), target))
