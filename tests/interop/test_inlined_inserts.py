@@ -227,6 +227,7 @@ def test_few_rows_of_a_large_query_leave_no_file(keys: str, open_lake: Callable[
         ("v array<int>", "array(1)"),
         ("v decimal(38,10)", "1234567890123456789012345678.0123456789"),
         ("v string", "'a\\0b'"),
+        ("v string", "repeat('x', 2000000)"),
         ("row_id int", "7"),
         (f"{'n' * 64} int", "7"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -36,6 +38,7 @@ def folders(lake: LakeSession) -> list[str]:
     ],
 )
 def test_a_small_result_is_one_file(lake: LakeSession, query: str) -> None:
+    run(lake, "call ducklake_set_option('data_inlining_row_limit', 0)")
     run(lake, f"create table a as {LITERALS}", f"create table t as {query}")
     assert len(files(lake, "a")) == len(files(lake)) == 1
     assert len(content(lake)) >= 2
@@ -43,7 +46,23 @@ def test_a_small_result_is_one_file(lake: LakeSession, query: str) -> None:
 
 def test_a_small_insert_is_one_file(lake: LakeSession) -> None:
     run(lake, f"create table t as {LITERALS}", "insert into t select id, 'c' from range(0, 100, 1, 4)")
-    assert len(files(lake)) == 2
+    assert len(files(lake)) == 1
+    assert len(content(lake)) == 102
+
+
+def test_few_rows_may_be_large(tmp_path: Path) -> None:
+    """More than Spark sends to the driver."""
+    script = """
+from dbt.adapters.ducklake import LakeSession
+
+config = {"spark.driver.maxResultSize": "1m", "spark.ui.enabled": "false"}
+with LakeSession("sqlite:catalog.sqlite", data_path="data/", spark={"master": "local[1]", "config": config}) as lake:
+    lake.execute("create table t as select id, repeat(md5(string(id)), 30000) as v from range(8)")
+    print(lake.sql("select sum(length(v)) from t").collect()[0][0])
+"""
+    found = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert found.stdout.split() == ["7680000"], found.stderr
+    assert len(list(tmp_path.rglob("*.parquet"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -67,10 +86,10 @@ def test_a_statement_that_fails_leaves_no_folder(lake: LakeSession) -> None:
     with pytest.raises(LakeError, match="NOT NULL"):
         lake.execute("insert into t select null, 'a'")
     assert folders(lake) == []
-    run(lake, f"insert into t {LITERALS}")
+    run(lake, "insert into t select id, 'a' from range(100000)")
     with pytest.raises(LakeError, match="NOT NULL"):
-        lake.execute("insert into t select null, 'a'")
-    assert len(files(lake)) == 1
+        lake.execute("insert into t select nullif(id, 7), 'a' from range(100000)")
+    assert len(files(lake)) == 2  # one of each task
     assert len(folders(lake)) == 3  # the schema's, the table's, and that of the one write
 
 

@@ -106,7 +106,7 @@ def test_a_process_that_dies_leaves_the_lake_as_it_was_and_orphans_that_are_foun
     program = f"""
 import os, pyarrow as pa
 from dbt.adapters.ducklake import LakeSession
-lake = LakeSession({address!r})
+lake = LakeSession({address!r}, data_inlining_row_limit=0)
 lake.begin_shared()
 lake.insert("t", pa.table({{"id": [1, 2]}}))
 os._exit(9)

@@ -26,6 +26,10 @@ FIRST_STAGED_ROW_ID = 2 * 10**18
 """The row ids of inserted rows before the commit, which assigns real ones."""
 
 
+_MAX_BYTES = 1 << 20
+"""Larger values are better kept in a file, however few rows they are in."""
+
+
 @dataclass(frozen=True, eq=False)
 class NewInlinedRows:
     """Rows of a table, with the table's columns in order, and their statistics by column id."""
@@ -45,7 +49,9 @@ class NewInlinedRows:
 
     @property
     def can_be_stored(self) -> bool:
-        """Whether the catalog can hold the values. Not every program gets past the character NUL in a text."""
+        """Whether the catalog should hold the values. Not every program gets past the character NUL in a text."""
+        if self.rows.nbytes > _MAX_BYTES:
+            return False
         texts = (self.rows.column(c.name) for c in self.columns if c.type in ("varchar", "json"))
         return not any(pc.any(pc.match_substring(text, "\0")).as_py() for text in texts)
 

@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 SMALL_BYTES = 1 << 18
@@ -23,10 +25,15 @@ _UNITS = {"B": 1, "KiB": 1 << 10}
 
 
 def collect_if_small(rows: DataFrame) -> pa.Table | None:
-    """The rows if they are few; None for others, which Spark computes a second time if it expected fewer."""
+    """The rows if they are few; None for others, which Spark computes a second time if it expected less."""
     if not is_small(rows):
         return None
-    found = rows.coalesce(1).limit(MAX_ROWS + 1).toArrow()
+    try:
+        found = rows.coalesce(1).limit(MAX_ROWS + 1).toArrow()
+    except (PySparkException, Py4JJavaError) as error:
+        if "spark.driver.maxResultSize" in str(error):
+            return None
+        raise
     return found if len(found) <= MAX_ROWS else None
 
 
