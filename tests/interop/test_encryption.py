@@ -111,6 +111,7 @@ def test_deletion_vectors_of_an_encrypted_lake(open_lake: Callable[..., Both]) -
 
 def test_folders_of_encrypted_files_do_not_name_partition_values(open_lake: Callable[..., Both]) -> None:
     lake = open_lake("sqlite", encrypted=True)
+    lake.spark("call ducklake_set_option('data_inlining_row_limit', 0)")
     lake.spark("create table t (id int, g string) partitioned by (g)", "insert into t values (1, 'Jane'), (2, 'Joe')")
     assert [path for path in parquet_files(lake) if "Jane" in str(path)] == []
     lake.spark("call ducklake_set_option('hive_file_pattern', true)", "insert into t values (3, 'Jane')")

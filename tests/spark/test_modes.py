@@ -51,7 +51,7 @@ with LakeSession("sqlite:catalog.sqlite", data_path="a %41 b/", spark=settings, 
     print(feed.toArrow().to_pylist(), diff.toArrow().to_pylist())
     none = lake.sql("select * from ducklake_options() where false").count()
     print([{"n": lake.sql("select * from t where a < 3").count()}], none)
-    lake.execute("create table two as select 1 as id, 'a' as v union all select 2, 'b'")
+    lake.execute("create table two as select id, 'a' as v from range(0, 20, 1, 4)")
     lake.execute("create table many as select id from range(0, 100000, 1, 4)")
     files = [lake.sql(f"select * from ducklake_list_files('{name}')").count() for name in ("two", "many")]
     lake.execute("create table secret.main.t as select * from t")
