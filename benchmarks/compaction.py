@@ -13,8 +13,7 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.ducklake import LakeSession
 from tests import reference
-from tests.conftest import LakeAddress
-from tests.lakes import Lake
+from tests.lakes import Lake, LakeAddress
 
 from .harness import Bench, Figure
 from .row_changes import Side, make_sides

@@ -44,12 +44,12 @@ class Side:
     text: str = "string"
     checkpoint: tuple[str, ...] = ()
 
-    def times(self, table: str) -> dict[str, float]:
+    def times(self, table: str, batches: int) -> dict[str, float]:
         name = self.table.format(table)
         columns = ", ".join(COLUMNS).replace("{text}", self.text)
         self.execute(self.create.format(table=name, columns=columns))
         tasks: dict[str, Callable[[], object]] = {
-            "inserts": lambda: [self.execute(_batch(name, n)) for n in range(BATCHES)],
+            "inserts": lambda: [self.execute(_batch(name, n)) for n in range(batches)],
             "aggregates": lambda: [self.fetch(f"select {a} from {name}") for a in AGGREGATES],
             "checkpoint": lambda: [self.execute(statement.format(table=table)) for statement in self.checkpoint],
             "aggregates after it": lambda: [self.fetch(f"select {a} from {name}") for a in AGGREGATES],
@@ -60,7 +60,7 @@ class Side:
             run_task()
             seconds[task] = time.perf_counter() - start
         count = self.fetch(f"select count(*) from {name}")
-        assert int(count[0][0]) == BATCHES * ROWS, (self.name, count)
+        assert int(count[0][0]) == batches * ROWS, (self.name, count)
         print(f"{self.name}: {', '.join(f'{task} {s:.2f} s' for task, s in seconds.items())}", flush=True)
         return seconds
 
@@ -68,7 +68,9 @@ class Side:
 def run(bench: Bench) -> list[Figure]:
     with ExitStack() as stack:
         sides = _sides(bench, stack)
-        found = [side.times("small_" + side.name.split()[0].lower()) for side in sides]
+        for number, side in enumerate(sides):
+            side.times(f"warm_up_{number}", 3)
+        found = [side.times(f"small_{number}", BATCHES) for number, side in enumerate(sides)]
     ours, others = found[0], list(zip(sides[1:], found[1:], strict=True))
     return [
         Figure(f"{BATCHES} batches: {task}", ours[task], baseline=seconds[task], compared_with=side.name)

@@ -7,7 +7,6 @@ import itertools
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from dbt.adapters.ducklake.spark.engine.java_classes import JAR
 from dbt.adapters.ducklake.spark.engine.spark_session import LISTING_SETTINGS, SESSION_SETTINGS, START_SETTINGS
 
 from . import servers
+from .lakes import LakeAddress
 
 settings.register_profile("quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("full", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -105,15 +105,6 @@ def lose_answer(monkeypatch: pytest.MonkeyPatch) -> LoseAnswer:
         monkeypatch.setattr(engine.dialect, "do_commit", commit)
 
     return lose
-
-
-@dataclass(frozen=True)
-class LakeAddress:
-    """Where a lake is: the same words for this package and for ATTACH."""
-
-    kind: str
-    catalog: str
-    data_path: str
 
 
 @pytest.fixture(scope="session")

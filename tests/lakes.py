@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -27,10 +28,16 @@ from dbt.adapters.ducklake.lake.types import Column
 
 from . import reference
 
-if TYPE_CHECKING:
-    from .conftest import LakeAddress
-
 PATIENT = Retry(max_count=60, wait_ms=20, backoff=1.1)
+
+
+@dataclass(frozen=True)
+class LakeAddress:
+    """Where a lake is: the same words for this package and for ATTACH."""
+
+    kind: str
+    catalog: str
+    data_path: str
 
 
 def column(name: str, kind: Any, **rest: Any) -> Column:

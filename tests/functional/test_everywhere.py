@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from .. import reference
-from ..conftest import LakeAddress
+from ..lakes import LakeAddress
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,7 +17,7 @@ from dbt.tests.util import rm_file, run_dbt, run_dbt_and_capture, write_file
 
 from dbt.adapters.ducklake import LakeSession
 
-from ..conftest import LakeAddress
+from ..lakes import LakeAddress
 from .conftest import Ask
 
 NUMBERS = "id,n\n1,10\n2,20\n"

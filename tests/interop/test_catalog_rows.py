@@ -15,8 +15,7 @@ from dbt.adapters.ducklake.lake.snapshot import Table
 from dbt.adapters.ducklake.lake.sorting import SortKey
 from dbt.adapters.ducklake.lake.transaction import Transaction
 
-from ..conftest import LakeAddress
-from ..lakes import Lake, attached, column, columns
+from ..lakes import Lake, LakeAddress, attached, column, columns
 
 NewLake = Callable[[str], LakeAddress]
 Step = tuple[str, Callable[[Transaction], Any]]

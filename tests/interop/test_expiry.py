@@ -20,8 +20,7 @@ from dbt.adapters.ducklake.lake.maintenance.expiry import expire_snapshots
 from dbt.adapters.ducklake.lake.maintenance.orphans import delete_orphaned_files
 from dbt.adapters.ducklake.lake.paths import filesystem_for
 
-from ..conftest import LakeAddress
-from ..lakes import Lake, attached
+from ..lakes import Lake, LakeAddress, attached
 
 NewLake = Callable[[str], LakeAddress]
 

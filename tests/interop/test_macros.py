@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake.lake.errors import UnsupportedError
 
-from ..conftest import LakeAddress
+from ..lakes import LakeAddress
 from .engines import CATALOGS, Both
 
 SETUP = (

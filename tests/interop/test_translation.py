@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake.errors import UnsupportedError
 
-from ..conftest import LakeAddress
+from ..lakes import LakeAddress
 from .answers import differences, of_duckdb, of_spark
 from .engines import Both, by_duckdb, by_spark, rows_of
 

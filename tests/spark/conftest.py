@@ -13,7 +13,7 @@ from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.spark.change import row_positions
 from dbt.adapters.ducklake.spark.read import deletion_masks
 
-from ..conftest import LakeAddress
+from ..lakes import LakeAddress
 
 
 @pytest.fixture

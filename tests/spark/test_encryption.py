@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.ducklake import LakeSession
 
-from ..conftest import LakeAddress
+from ..lakes import LakeAddress
 from .helpers import run, value
 
 

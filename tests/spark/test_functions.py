@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake.errors import AlreadyExistsError, LakeError, NotFoundError, UnsupportedError
 
-from ..conftest import LakeAddress
+from ..lakes import LakeAddress
 from .helpers import rows, run, snapshots, value
 
 TWICE = "create function main.twice(x int) returns int return x * 2"

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from .. import servers
-from ..conftest import LakeAddress
-from ..lakes import attached
+from ..lakes import LakeAddress, attached
 
 SCRIPT = """
 import json, sys, time

@@ -14,8 +14,7 @@ from dbt.adapters.ducklake.history import lineage, lineage_report
 from dbt.adapters.ducklake.lake.commit.staged import CommitInfo
 from dbt.adapters.ducklake.spark.read.lakes import Lake as NamedLake
 
-from ...conftest import LakeAddress
-from ...lakes import Lake, columns
+from ...lakes import Lake, LakeAddress, columns
 
 
 def extra_info(node: str, **inputs: tuple[int, int]) -> str:

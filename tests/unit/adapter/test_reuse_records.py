@@ -10,8 +10,7 @@ import sqlalchemy as sa
 
 from dbt.adapters.ducklake.reuse.records import BuildRecords
 
-from ...conftest import LakeAddress
-from ...lakes import Lake, columns
+from ...lakes import Lake, LakeAddress, columns
 
 
 def _commit(lake: Lake, extra_info: Any, table: str | None = None) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ...conftest import LakeAddress
+from ...lakes import LakeAddress
 
 NewLake = Callable[[str], LakeAddress]
 

@@ -10,8 +10,7 @@ import pytest
 from dbt.adapters.ducklake.lake.snapshot import MacroImpl
 from dbt.adapters.ducklake.lake.snapshot_loader import Snapshots
 
-from ...conftest import LakeAddress
-from ...lakes import Lake, columns
+from ...lakes import Lake, LakeAddress, columns
 from ...workers import paper_file
 
 

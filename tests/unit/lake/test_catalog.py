@@ -19,8 +19,7 @@ from dbt.adapters.ducklake.lake.errors import CatalogError, ReadOnlyError
 from dbt.adapters.ducklake.lake.paths import same_folder
 from dbt.adapters.ducklake.lake.retry import Retry
 
-from ...conftest import LakeAddress
-from ...lakes import Lake, attached
+from ...lakes import Lake, LakeAddress, attached
 from ...workers import hold_duckdb_file, in_processes, open_lake, spawn
 from .catalogs import NewLake, every_catalog, every_reference_catalog
 

@@ -21,8 +21,7 @@ from dbt.adapters.ducklake.lake.encryption import FileKey
 from dbt.adapters.ducklake.lake.errors import CatalogError
 from dbt.adapters.ducklake.lake.retry import Retry
 
-from ...conftest import LakeAddress
-from ...lakes import Lake
+from ...lakes import Lake, LakeAddress
 from .catalogs import NewLake, every_catalog
 
 SECRET = "s3cr3t-9"

@@ -26,8 +26,7 @@ from dbt.adapters.ducklake.lake.deletes import (
 from dbt.adapters.ducklake.lake.file_store import FileStore
 from dbt.adapters.ducklake.lake.files import table_files
 
-from ...conftest import LakeAddress
-from ...lakes import Lake
+from ...lakes import Lake, LakeAddress
 
 STORE = FileStore(pafs.LocalFileSystem(), str)
 DATA_FILE = "/lake/main/t/ducklake-1.parquet"

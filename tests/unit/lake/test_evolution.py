@@ -18,8 +18,7 @@ from dbt.adapters.ducklake.lake.snapshot_loader import ColumnHistory
 from dbt.adapters.ducklake.lake.sorting import SortKey
 from dbt.adapters.ducklake.lake.types import Column
 
-from ...conftest import LakeAddress
-from ...lakes import Lake, column, columns
+from ...lakes import Lake, LakeAddress, column, columns
 
 
 def table(**kinds: Any) -> tuple[Table, ColumnIds]:

@@ -15,8 +15,7 @@ from dbt.adapters.ducklake.lake.catalog import Catalog
 from dbt.adapters.ducklake.lake.errors import CatalogError, ReadOnlyError
 from dbt.adapters.ducklake.lake.partitions import EPOCH_TRANSFORMS, EpochDay, EpochHour, EpochMonth, EpochYear
 
-from ...conftest import LakeAddress
-from ...lakes import Lake
+from ...lakes import Lake, LakeAddress
 from .catalogs import NewLake, every_catalog
 
 DATA = Path(__file__).parents[2] / "data" / "lakes_1_1"

@@ -15,8 +15,7 @@ from dbt.adapters.ducklake.lake.options import (
 )
 from dbt.adapters.ducklake.lake.tables import ducklake_metadata
 
-from ...conftest import LakeAddress
-from ...lakes import Lake, attached
+from ...lakes import Lake, LakeAddress, attached
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,7 @@ from dbt.adapters.ducklake.lake.snapshot import Table
 from dbt.adapters.ducklake.lake.stats import ColumnStats
 from dbt.adapters.ducklake.lake.types import Column
 
-from ...conftest import LakeAddress
-from ...lakes import Lake
+from ...lakes import Lake, LakeAddress
 from .catalogs import every_catalog
 
 TYPES = {

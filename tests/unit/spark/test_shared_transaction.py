@@ -15,7 +15,7 @@ import pytest
 from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake.errors import ConflictError, LakeError
 
-from ...conftest import LakeAddress
+from ...lakes import LakeAddress
 from ..lake.catalogs import every_catalog
 
 NewLake = Callable[[str], LakeAddress]

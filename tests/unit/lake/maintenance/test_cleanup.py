@@ -20,8 +20,7 @@ from dbt.adapters.ducklake.lake.maintenance.data_folder import DataFolder
 from dbt.adapters.ducklake.lake.maintenance.expiry import expire_snapshots
 from dbt.adapters.ducklake.lake.paths import filesystem_for
 
-from ....conftest import LakeAddress
-from ....lakes import Lake
+from ....lakes import Lake, LakeAddress
 from ....workers import die_in_a_cleanup, spawn
 from ..catalogs import NewLake, every_catalog
 

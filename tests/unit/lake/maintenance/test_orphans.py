@@ -20,8 +20,7 @@ from dbt.adapters.ducklake.lake.maintenance.expiry import expire_snapshots
 from dbt.adapters.ducklake.lake.maintenance.orphans import delete_orphaned_files
 from dbt.adapters.ducklake.lake.paths import filesystem_for, new_uuid7
 
-from ....conftest import LakeAddress
-from ....lakes import Lake
+from ....lakes import Lake, LakeAddress
 from ..catalogs import NewLake, every_catalog, every_reference_catalog
 
 

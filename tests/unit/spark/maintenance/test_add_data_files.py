@@ -20,8 +20,7 @@ from dbt.adapters.ducklake import LakeSession
 from dbt.adapters.ducklake.lake import tables as t
 from dbt.adapters.ducklake.lake.errors import ConflictError, LakeError, NotFoundError
 
-from ....conftest import LakeAddress
-from ....lakes import Lake
+from ....lakes import Lake, LakeAddress
 
 
 @pytest.fixture
