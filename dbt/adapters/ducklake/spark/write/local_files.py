@@ -18,7 +18,7 @@ from .write_folder import removing_empty_folders
 
 MAX_ROWS = 100_000
 """Spark writes more rows than these."""
-MAX_BYTES = 512_000_000
+_DEFAULT_FILE_SIZE = 512_000_000
 
 _CODECS = {"snappy", "zstd", "gzip", "brotli", "uncompressed"}
 
@@ -28,7 +28,7 @@ def can_write_locally(rows: pa.Table, target: WriteTarget) -> bool:
     table = target.table
     return (
         rows.num_rows <= MAX_ROWS
-        and rows.nbytes <= int(target.option("target_file_size") or MAX_BYTES)
+        and rows.nbytes <= int(target.option("target_file_size") or _DEFAULT_FILE_SIZE)
         and table.partition is None
         and (table.sort is None or not target.flag("sort_on_insert"))
         and all(map(has_plain_type, table.columns))
