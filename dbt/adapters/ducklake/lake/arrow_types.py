@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from .types import Column, decimal_parts
@@ -26,6 +28,14 @@ def arrow_type(column: Column, exact: bool = False) -> pa.DataType:
     if decimal := decimal_parts(kind):
         return pa.decimal128(*decimal)
     return _ARROW.get(kind, pa.string())
+
+
+def with_field_ids(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """The rows in the order and the types of these columns, whose names they have, as Parquet files have them."""
+    schema = pa.schema(
+        pa.field(c.name, arrow_type(c), metadata={b"PARQUET:field_id": str(c.id).encode()}) for c in columns
+    )
+    return rows.select(schema.names).cast(schema)
 
 
 def has_plain_type(column: Column) -> bool:

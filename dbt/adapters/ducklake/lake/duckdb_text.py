@@ -6,7 +6,7 @@ The reference stores a value as text if the catalog database has no type for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Context, Decimal
 from typing import Any
 
@@ -31,22 +31,14 @@ def decoder(column: Column, structs_are_sql: bool = False) -> Callable[[Any], An
     """The function that decodes each stored value of a column: see `decode`."""
     if has_variant(column):
         return lambda value: _native(value, column)
-    if column.children:
+    if not column.children:
+        return lambda value: None if value is None else _scalar(value, column.type)
 
-        def parse(value: Any) -> Any:
-            text = value if isinstance(value, str) else bytes(value).decode()
-            return _Parser(text).parse(column, structs_are_sql)
+    def parse(value: Any) -> Any:
+        text = value if isinstance(value, str) else bytes(value).decode()
+        return _Parser(text).parse(column, structs_are_sql)
 
-        return lambda value: None if value is None else parse(value)
-    simple = _SIMPLE_DECODERS.get(column.type)
-    convert = simple or (lambda value: _scalar(value, column.type))
-    return lambda value: None if value is None else convert(value)
-
-
-_SIMPLE_DECODERS: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("int8", "int16", "int32", "int64"), int),
-    **dict.fromkeys(("float32", "float64"), float),
-}
+    return lambda value: None if value is None else parse(value)
 
 
 def has_variant(column: Column) -> bool:

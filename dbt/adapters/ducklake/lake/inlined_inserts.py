@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .arrow_types import arrow_type, has_plain_type
+from .arrow_types import arrow_type, has_plain_type, with_field_ids
 from .catalog import Catalog
 from .databases.base import Database
 from .inlined import InlinedRows, can_inline
@@ -41,7 +41,7 @@ class NewInlinedRows:
     @classmethod
     def of(cls, rows: pa.Table, columns: tuple[Column, ...]) -> NewInlinedRows:
         """The rows, whose columns have these names, in any order, and values of these types."""
-        rows = _with_field_ids(rows, columns)
+        rows = with_field_ids(rows, columns)
         return cls(rows, columns, _statistics(rows, columns))
 
     def __len__(self) -> int:
@@ -65,13 +65,6 @@ class NewInlinedRows:
         return list(zip(*columns, strict=True))
 
 
-def _with_field_ids(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    schema = pa.schema(
-        pa.field(c.name, arrow_type(c), metadata={b"PARQUET:field_id": str(c.id).encode()}) for c in columns
-    )
-    return rows.select([c.name for c in columns]).cast(schema)
-
-
 def _statistics(rows: pa.Table, columns: Sequence[Column]) -> dict[int, ColumnStats]:
     """The statistics that a Parquet file in the lake would have, since one in memory has them."""
     file = io.BytesIO()
@@ -83,7 +76,7 @@ def may_match_rows(inlined: InlinedRows, read: ReadPredicate, columns: Sequence[
     """Whether one of the rows of a table with these columns may satisfy the predicate."""
     test = compile_predicate(read.predicate, columns, time_zone=read.time_zone)
     known = [c for c in columns if has_plain_type(c)]
-    rows = _with_field_ids(inlined.rows.select(range(len(columns))), known)
+    rows = with_field_ids(inlined.rows.select(range(len(columns))), known)
     return any(test(FileStats(_statistics(rows.slice(i, 1), known))) for i in range(len(rows)))
 
 

@@ -363,7 +363,7 @@ class Transaction:
         """Inserts rows into the catalog."""
         self._stage_data_changes(table, self.data_changes(table).with_inlined_inserts([rows]))
 
-    def without_inlined_inserts(self, table: Table) -> tuple[NewInlinedRows, ...]:
+    def take_back_inlined_inserts(self, table: Table) -> tuple[NewInlinedRows, ...]:
         """Takes back what was inserted into the catalog, and returns it."""
         changes = self.data_changes(table)
         if changes.inlined_inserts:

@@ -140,7 +140,7 @@ class CommandContext:
 
     def move_inlined_inserts_to_files(self, table: Table) -> None:
         """Writes data files for what the transaction has inserted into the catalog: before columns change."""
-        for inserted in self.transaction.without_inlined_inserts(table):
+        for inserted in self.transaction.take_back_inlined_inserts(table):
             self.write_arrow(inserted.rows, table, may_inline=False)
 
     def is_in_parts(self, table: Table) -> bool:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ...lake.arrow_types import arrow_type, has_plain_type
 from ...lake.types import INTEGER_RANGES, Column, decimal_parts
 from .literals import Value, literal_at
-from .tokens import Cursor, StatementError
+from .tokens import Cursor, StatementError, tokenize
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
@@ -36,7 +36,8 @@ def literal_rows(query: str, columns: Sequence[Column]) -> pa.Table | None:
     >>> literal_rows("values (1), (null)", [Column(1, "id", "int32")]).to_pylist()
     [{'id': 1}, {'id': None}]
     """
-    if not all(map(has_plain_type, columns)):
+    first = next(tokenize(query), None)
+    if first is None or first.key != "VALUES" or not all(map(has_plain_type, columns)):
         return None
     try:
         cursor = Cursor(query, "VALUES")

@@ -79,7 +79,7 @@ def check_not_null(files: Sequence[NewDataFile], table: Table) -> None:
         for file in files:
             stats = file.stats.get(column.id)
             if stats is None or stats.null_count != 0:
-                raise not_null_error(column, table, stats.null_count if stats else file.record_count)
+                raise _not_null_error(column, table, stats.null_count if stats else file.record_count)
 
 
 def check_rows_not_null(rows: pa.Table, table: Table) -> None:
@@ -87,10 +87,10 @@ def check_rows_not_null(rows: pa.Table, table: Table) -> None:
     for column in table.columns:
         count = rows.column(column.name).null_count
         if count and not column.nulls_allowed:
-            raise not_null_error(column, table, count)
+            raise _not_null_error(column, table, count)
 
 
-def not_null_error(column: Column, table: Table, count: int | None) -> ConstraintError:
+def _not_null_error(column: Column, table: Table, count: int | None) -> ConstraintError:
     return ConstraintError(
         f"column {column.name} of table {table.name} is NOT NULL, and {count} of the new rows have no value for it;"
         " nothing was written to the table"

@@ -8,17 +8,15 @@ from types import MappingProxyType
 import pyarrow as pa
 from pyspark.sql import types as s
 
-from ...lake.arrow_types import arrow_type, has_plain_type
+from ...lake.arrow_types import has_plain_type, with_field_ids
 from ...lake.files import NewDataFile
 from ...lake.paths import new_data_file_name
-from ...lake.snapshot import Table
 from .data_files import check_not_null, describe_data_file
 from .target import WriteTarget
 from .write_folder import removing_empty_folders
 
 MAX_ROWS = 100_000
 """Spark writes more rows than these."""
-_DEFAULT_FILE_SIZE = 512_000_000
 
 _CODECS = {"snappy", "zstd", "gzip", "brotli", "uncompressed"}
 
@@ -28,7 +26,7 @@ def can_write_locally(rows: pa.Table, target: WriteTarget) -> bool:
     table = target.table
     return (
         rows.num_rows <= MAX_ROWS
-        and rows.nbytes <= int(target.option("target_file_size") or _DEFAULT_FILE_SIZE)
+        and rows.nbytes <= int(target.option("target_file_size") or 0)
         and table.partition is None
         and (table.sort is None or not target.flag("sort_on_insert"))
         and all(map(has_plain_type, table.columns))
@@ -52,7 +50,7 @@ def write_local_file(
 def _write_file(
     rows: pa.Table, target: WriteTarget, internal: Mapping[s.StructField, pa.ChunkedArray]
 ) -> list[NewDataFile]:
-    rows = rows.select([c.name for c in target.table.columns]).cast(_schema(target.table))
+    rows = with_field_ids(rows, target.table.columns)
     for field, values in internal.items():
         field_id = str(field.metadata["parquet.field.id"]).encode()
         rows = rows.append_column(pa.field(field.name, pa.int64(), metadata={b"PARQUET:field_id": field_id}), values)
@@ -77,9 +75,3 @@ def _write_file(
         target.filesystem.delete_file(target.native_path(path))
         raise
     return list(files)
-
-
-def _schema(table: Table) -> pa.Schema:
-    return pa.schema(
-        pa.field(c.name, arrow_type(c), metadata={b"PARQUET:field_id": str(c.id).encode()}) for c in table.columns
-    )

@@ -26,7 +26,7 @@ _UNITS = {"B": 1, "KiB": 1 << 10}
 
 def collect_if_small(rows: DataFrame) -> pa.Table | None:
     """The rows if they are few; None for others, which Spark computes a second time if it expected less."""
-    if not is_small(rows):
+    if not _is_small(rows):
         return None
     try:
         found = rows.coalesce(1).limit(MAX_ROWS + 1).toArrow()
@@ -39,10 +39,10 @@ def collect_if_small(rows: DataFrame) -> pa.Table | None:
 
 def gather_if_small(rows: DataFrame) -> DataFrame:
     """The rows, in one partition if Spark expects them to be few. Needs neither a job nor a shuffle."""
-    return rows.coalesce(1) if is_small(rows) else rows
+    return rows.coalesce(1) if _is_small(rows) else rows
 
 
-def is_small(rows: DataFrame) -> bool:
+def _is_small(rows: DataFrame) -> bool:
     is_connect = type(rows).__module__.startswith("pyspark.sql.connect")
     return _is_small_on_connect(rows) if is_connect else _is_small_in_plan(rows)
 

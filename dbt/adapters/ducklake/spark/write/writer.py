@@ -78,10 +78,22 @@ def _write(
     converted: DataFrame, target: WriteTarget, folder: str, bytes_per_row: float | None, kept_text: bool = False
 ) -> list[NewDataFile]:
     arranged, partition_columns = partition_and_sort(converted, target, kept_text)
-    writer = arranged.write.mode("error").options(**_writer_options(target, bytes_per_row))
+    return _write_arranged(arranged, partition_columns, target, folder, _writer_options(target, bytes_per_row))
+
+
+def _write_arranged(
+    rows: DataFrame,
+    partition_columns: Sequence[str],
+    target: WriteTarget,
+    folder: str,
+    options: Mapping[str, str],
+    partition_values: tuple[str | None, ...] | None = None,
+) -> list[NewDataFile]:
+    writer = rows.write.mode("error").options(**options)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
-    return _described_files(target, write_with_spark(converted.sparkSession, writer, target, folder))
+    written = write_with_spark(rows.sparkSession, writer, target, folder)
+    return _described_files(target, written, partition_values)
 
 
 def write_moved_rows(
@@ -109,12 +121,9 @@ def write_moved_rows(
     options = _writer_options(target, bytes_per_row)
     if bytes_per_row is None:
         options["maxRecordsPerFile"] = "0"
-    writer = arranged.write.mode("error").options(**options)
-    if partition_columns:
-        writer = writer.partitionBy(*partition_columns)
     with new_write_folder(target) as folder:
-        written = write_with_spark(rows.sparkSession, writer, target, folder)
-        return _checked_files(target, folder, _described_files(target, written, partition_values))
+        files = _write_arranged(arranged, partition_columns, target, folder, options, partition_values)
+        return _checked_files(target, folder, files)
 
 
 def _described_files(
